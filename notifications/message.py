@@ -1,0 +1,55 @@
+"""Rendered messages, as values that live only in memory.
+
+Every field that is personal or secret is kept out of ``repr``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetContent:
+    """What a template needs to know: the link, until when it works, and how long that is from now.
+
+    ``remaining`` is rendered as a duration ("9 minutes"), never as a clock time.
+    """
+
+    link: str = field(repr=False)
+    expires_at: dt.datetime
+    remaining: dt.timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmailMessage:
+    """One rendered email to one recipient.
+
+    ``message_id`` (with angle brackets), ``date`` and ``boundary`` are the same on every retry
+    of a delivery, so that a second copy can be recognised as one.
+    """
+
+    to: str = field(repr=False)
+    subject: str = field(repr=False)
+    text: str = field(repr=False)
+    html: str = field(repr=False)
+    message_id: str
+    date: dt.datetime
+    boundary: str
+    expires_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmsMessage:
+    """One rendered SMS to one E.164 number (with its plus sign).
+
+    ``reference`` is the attempt's opaque reference; ``expires_at`` bounds the provider's own queue.
+    """
+
+    to: str = field(repr=False)
+    text: str = field(repr=False)
+    reference: str
+    expires_at: dt.datetime
+
+
+Message = EmailMessage | SmsMessage
