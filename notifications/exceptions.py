@@ -1,8 +1,8 @@
 """Errors of this package.
 
-    NotificationError
-    └── InvalidMessage         a rendered message that must not be submitted
-    TransportMisconfigured     outside the tree: a mistake in settings, for whoever starts the process
+NotificationError
+└── InvalidMessage         a rendered message that must not be submitted
+TransportMisconfigured     outside the tree: a mistake in settings, for whoever starts the process
 """
 
 from __future__ import annotations

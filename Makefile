@@ -1,0 +1,80 @@
+# Everything here starts from a Python 3.11 or newer alone: no root, nothing else installed.
+#
+#   make demo           everything up on this machine, until Ctrl-C        (ONCE=1: one reset, then exit)
+#   make check          lint, types, import contracts, Django's checks, missing migrations
+#   make test           check, then the whole suite on SQLite and PostgreSQL, then the newest versions
+#   make lock           compute the hash-pinned requirements anew
+#   make clean          remove what the targets above made
+
+.POSIX:
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help demo check test test-sqlite test-postgres test-latest run-latest has-latest lock clean
+
+LOCKS := ops/requirements
+VENV := .venv
+LATEST := .venv-latest
+PYTHON := $(VENV)/bin/python
+FIND := $(LOCKS)/find-python 3.11 python3.13 python3.12 python3.11 python3
+FIND_LATEST := $(LOCKS)/find-python 3.13 python3.13 "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.13*/bin/python3.13
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: $(VENV)/installed.txt
+	@$(PYTHON) -m examples.demo $(if $(ONCE),--once) $(DEMO)
+
+check: $(VENV)/installed.txt
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	$(PYTHON) manage.py check --fail-level WARNING
+	$(PYTHON) manage.py makemigrations --check --dry-run
+
+# PostgreSQL comes last, so that the closing lines of a whole run are a test runner's.
+test: check test-sqlite test-latest test-postgres
+
+test-sqlite: $(VENV)/installed.txt
+	TEST_DATABASE=sqlite $(PYTHON) -m pytest $(PYTEST)
+
+test-postgres: $(VENV)/installed.txt
+	TEST_DATABASE=postgres $(PYTHON) -m pytest $(PYTEST)
+
+# Python 3.13 with Django 6.1, without the tests that start whole programs.
+test-latest:
+	@if python=$$($(FIND_LATEST)); then \
+	    $(MAKE) --no-print-directory run-latest LATEST_PYTHON="$$python"; \
+	else \
+	    echo "SKIPPED 1 pass of 3: no python3.13 runs here, so Python 3.13 with Django 6.1 was not tested."; \
+	fi
+
+run-latest: $(LATEST)/installed.txt
+	TEST_DATABASE=sqlite $(LATEST)/bin/python -m pytest --ignore=tests/acceptance $(PYTEST)
+
+has-latest:
+	@$(FIND_LATEST) >/dev/null
+
+$(VENV)/installed.txt: $(LOCKS)/django52.txt
+	@python=$$($(FIND)) || { \
+	    echo "No Python 3.11 or newer with venv and ensurepip was found on PATH (tried python3.13 to python3)." >&2; \
+	    exit 1; \
+	}; \
+	$(LOCKS)/install $(VENV) $(LOCKS)/django52.txt "$$python"
+
+$(LATEST)/installed.txt: $(LOCKS)/django61-py313.txt
+	@$(LOCKS)/install $(LATEST) $(LOCKS)/django61-py313.txt "$(LATEST_PYTHON)"
+
+COMPILE := .venv-lock/bin/uv --no-config pip compile --quiet --upgrade --all-extras --universal \
+	--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock"
+
+lock: .venv-lock/bin/uv
+	echo 'django<6' | $(COMPILE) --python-version 3.11 --constraint - -o $(LOCKS)/django52.txt pyproject.toml
+	echo 'django>=6.1' | $(COMPILE) --python-version 3.13 --constraint - -o $(LOCKS)/django61-py313.txt pyproject.toml
+
+.venv-lock/bin/uv:
+	python3 -m venv .venv-lock
+	.venv-lock/bin/python -m pip -qq --disable-pip-version-check install 'uv>=0.9'
+
+clean:
+	rm -rf $(VENV) $(LATEST) .venv-lock .demo build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,180 @@
+"""Settings of the project that this repository runs: the demo shop, its workers, its admin."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from kombu import Queue
+
+from config.env import BASE_DIR, env
+from config.logging import logging_config
+from resetdelivery.schedule import BEAT_SCHEDULE
+
+DEBUG = env.bool("DEBUG", default=True)
+SECRET_KEY = env.str("SECRET_KEY", default="development-only-secret-key-of-this-checkout" if DEBUG else "")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1"])
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "resetdelivery",
+    "notifications",
+    "examples.marketplace",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+STATIC_ROOT = env.path("STATIC_ROOT", default=str(BASE_DIR / "build" / "static"))()
+AUTH_USER_MODEL = "marketplace.User"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "home"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+
+def sqlite_options() -> dict[str, Any]:
+    """WAL and IMMEDIATE: without both, concurrent writers fail instead of waiting."""
+    return {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 10,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+    }
+
+
+def postgres_options() -> dict[str, Any]:
+    """A pool, because Celery closes a plain connection after every task; and bounded waits."""
+    return {
+        "pool": {"min_size": 1, "max_size": env.int("DATABASE_POOL_SIZE", default=12), "timeout": 10},
+        "options": "-c statement_timeout=10s -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s",
+    }
+
+
+def database() -> dict[str, Any]:
+    """The database of DATABASE_URL, with the options that this package needs."""
+    config: dict[str, Any] = env.db("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")
+    if config["ENGINE"] == "django.db.backends.sqlite3":
+        config["OPTIONS"] = {**config.get("OPTIONS", {}), **sqlite_options()}
+    elif config["ENGINE"] == "django.db.backends.postgresql":
+        config["OPTIONS"] = {**config.get("OPTIONS", {}), **postgres_options()}
+    return config
+
+
+DATABASES = {"default": database()}
+
+EMAIL_HOST = env.str("EMAIL_HOST", default="localhost")
+EMAIL_PORT = env.int("EMAIL_PORT", default=25)
+EMAIL_HOST_USER = env.str("EMAIL_HOST_USER", default="")
+EMAIL_HOST_PASSWORD = env.str("EMAIL_HOST_PASSWORD", default="")
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="no-reply@shop.example")
+
+RESETDELIVERY = {
+    "RESET_BASE_URL": env.str("RESET_BASE_URL", default="http://127.0.0.1:8000"),
+    "BRAND": "Marketplace",
+    "SUPPORT": "support@shop.example",
+    "DIRECTORY_OPTIONS": {"phone_field": "phone"},
+    "DISPATCH": env.str("DISPATCH", default="broker"),
+    "RECOVERY": env.str("RECOVERY", default="on"),
+    "LIFETIME": dt.timedelta(minutes=10),
+    "CHANNELS": {
+        "email": {
+            "OPTIONS": {
+                "host": EMAIL_HOST,
+                "port": EMAIL_PORT,
+                "username": EMAIL_HOST_USER,
+                "password": EMAIL_HOST_PASSWORD,
+                "tls": env.str("EMAIL_TLS", default="none"),
+                "from_address": DEFAULT_FROM_EMAIL,
+            },
+        },
+        "sms": {
+            "OPTIONS": {
+                "base_url": env.str("TWILIO_BASE_URL", default="https://api.twilio.com"),
+                "account_sid": env.str("TWILIO_ACCOUNT_SID", default="AC00000000000000000000000000000000"),
+                "auth_token": env.str("TWILIO_AUTH_TOKEN", default="unset"),
+                "from_number": env.str("TWILIO_FROM", default="+15005550006"),
+            },
+        },
+    },
+}
+if link_key := env.str("RESET_LINK_KEY", default=""):
+    RESETDELIVERY["LINK_KEYS"] = [link_key]
+if pseudonym_key := env.str("PSEUDONYM_KEY", default=""):
+    RESETDELIVERY["PSEUDONYM_KEYS"] = {"1": pseudonym_key}
+
+CELERY_BROKER_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_timeout": 1,
+    "socket_connect_timeout": 1,
+    "socket_keepalive": True,
+    "retry_on_timeout": False,
+    "health_check_interval": 10,
+    "max_retries": 0,
+    "interval_start": 0,
+    "interval_step": 0,
+    "interval_max": 0,
+    "visibility_timeout": 120,
+    "unacked_restore_interval": 10,
+    "unacked_restore_throttle": 1,
+    "global_keyprefix": "resetdelivery:",
+}
+CELERY_BROKER_CONNECTION_TIMEOUT = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_CREATE_MISSING_QUEUES = False
+CELERY_TASK_QUEUES = [Queue("email"), Queue("sms"), Queue("control")]
+CELERY_TASK_DEFAULT_QUEUE = "control"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_ETA_TASK_LIMIT = 100
+CELERY_WORKER_SEND_TASK_EVENTS = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
+CELERY_TASK_SOFT_TIME_LIMIT = 60
+CELERY_TASK_TIME_LIMIT = 90
+CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
+CELERY_BEAT_MAX_LOOP_INTERVAL = 1
+
+LOGGING_CONFIG = None
+logging_config(form=env.str("LOG_FORMAT", default="console" if DEBUG else "json"), debug=DEBUG)

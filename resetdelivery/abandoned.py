@@ -1,0 +1,180 @@
+"""Rows whose lease ran out: put them back, or end them.
+
+LEASED was certainly not sent. SUBMITTING may have been: its attempt becomes ambiguous.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
+
+from notifications.channels import Channel
+from notifications.outcome import Outcome, OutcomeKind, Reason
+from resetdelivery.claims.sql import ATTEMPT, DELIVERY, close_intents, flat, lock_intents, values_cte
+from resetdelivery.claims.steps import Step, apply_steps
+from resetdelivery.clock import as_datetime, database_now, now_sql
+from resetdelivery.conf import Settings, get_settings
+from resetdelivery.domain.decisions import Decision, Submission, decide, within_claims
+from resetdelivery.domain.reasons import DeliveryReason
+from resetdelivery.domain.retry import still_useful
+from resetdelivery.domain.states import DeliveryState
+
+BATCH = 200
+_draw = random.SystemRandom().random
+_LOST = Outcome(kind=OutcomeKind.AMBIGUOUS, reason=Reason.LOST)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutBack:
+    """How many rows went back to PENDING, and how many ended instead."""
+
+    put_back: int
+    ended: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Abandoned:
+    id: int
+    intent_id: int
+    token: int
+    state: DeliveryState
+    channel: Channel
+    due_at: dt.datetime
+    expires_at: dt.datetime
+    claims: int
+    attempts: int
+    ambiguous_attempts: int
+
+
+def put_back_abandoned(*, using: str) -> PutBack:
+    """Return or end every row whose lease ran out, in batches, until none is left."""
+    put_back = ended = 0
+    while True:
+        steps = _put_back_some(using)
+        returned = sum(step.due_at is not None for step in steps)
+        put_back += returned
+        ended += len(steps) - returned
+        if len(steps) < BATCH:
+            return PutBack(put_back=put_back, ended=ended)
+
+
+def _put_back_some(using: str) -> list[Step]:
+    connection = connections[using]
+    with transaction.atomic(using=using), connection.cursor() as cursor:
+        found = _find(connection, cursor)
+        if not found:
+            return []
+        intents = [row.intent_id for row in found]
+        cancels = lock_intents(connection, cursor, intents)
+        now, settings = database_now(connection), get_settings()
+        done: list[Step] = []
+        for held_in, step_of in (
+            (DeliveryState.LEASED, _leased_step),
+            (DeliveryState.SUBMITTING, _lost_step),
+        ):
+            rows = [row for row in found if row.state is held_in]
+            steps = [step_of(row, cancels.get(row.intent_id, ""), settings, now) for row in rows]
+            held = apply_steps(connection, cursor, steps, held_in=held_in)
+            done += [step for step in steps if step.id in held]
+        _mark_lost(connection, cursor, [row for row in found if row.state is DeliveryState.SUBMITTING], done)
+        close_intents(connection, cursor, intents)
+    return done
+
+
+def _find(connection: BaseDatabaseWrapper, cursor: CursorWrapper) -> list[_Abandoned]:
+    # Without locks: intents are locked before deliveries everywhere. The steps compare again.
+    cursor.execute(
+        f"""
+        SELECT id, intent_id, lease_token, state, channel, due_at, expires_at, claims, attempts,
+            (SELECT count(*) FROM {ATTEMPT} a WHERE a.delivery_id = {DELIVERY}.id
+                AND a.outcome = 'ambiguous')
+        FROM {DELIVERY}
+        WHERE state IN ('leased', 'submitting') AND lease_expires_at < {now_sql(connection)}
+        ORDER BY lease_expires_at, id LIMIT {BATCH}
+        """,
+        [],
+    )
+    return [_abandoned(row) for row in cursor.fetchall()]
+
+
+def _abandoned(row: Sequence[Any]) -> _Abandoned:
+    return _Abandoned(
+        id=row[0],
+        intent_id=row[1],
+        token=row[2],
+        state=DeliveryState(row[3]),
+        channel=Channel(row[4]),
+        due_at=as_datetime(row[5]),
+        expires_at=as_datetime(row[6]),
+        claims=row[7],
+        attempts=row[8],
+        ambiguous_attempts=row[9],
+    )
+
+
+def _leased_step(row: _Abandoned, cancel_reason: str, settings: Settings, now: dt.datetime) -> Step:
+    if cancel_reason:
+        return Step(id=row.id, token=row.token, state=DeliveryState.CANCELLED, reason=cancel_reason)
+    if not still_useful(settings.policy(row.channel), now=now, expires_at=row.expires_at):
+        decision = Decision(state=DeliveryState.EXPIRED, reason=DeliveryReason.NO_USEFUL_TIME_LEFT)
+    else:
+        decision = Decision(
+            state=DeliveryState.PENDING, reason=DeliveryReason.LEASE_RAN_OUT, due_at=row.due_at
+        )
+    return _step(row, decision, settings, outcome="")
+
+
+def _lost_step(row: _Abandoned, cancel_reason: str, settings: Settings, now: dt.datetime) -> Step:
+    decision = decide(
+        _LOST,
+        Submission(
+            attempts=row.attempts,
+            ambiguous_attempts=row.ambiguous_attempts + 1,
+            expires_at=row.expires_at,
+            cancel_reason=cancel_reason,
+        ),
+        settings.policy(row.channel),
+        now=now,
+        draw=_draw(),
+    )
+    return _step(row, decision, settings, outcome=OutcomeKind.AMBIGUOUS)
+
+
+def _step(row: _Abandoned, decision: Decision, settings: Settings, outcome: str) -> Step:
+    bounded = within_claims(decision, claims=row.claims, max_claims=settings.max_claims)
+    return Step(
+        id=row.id,
+        token=row.token,
+        state=bounded.state,
+        outcome=outcome,
+        reason=bounded.reason,
+        due_at=bounded.due_at,
+    )
+
+
+def _mark_lost(
+    connection: BaseDatabaseWrapper,
+    cursor: CursorWrapper,
+    submitting: Sequence[_Abandoned],
+    done: Sequence[Step],
+) -> None:
+    """Close the attempts whose worker did not come back, as ambiguous."""
+    ids = {step.id for step in done}
+    rows = [(row.id, row.token) for row in submitting if row.id in ids]
+    if not rows:
+        return
+    cursor.execute(
+        f"""
+        WITH {values_cte("lost", ("lost_delivery", "lost_token"), rows)}
+        UPDATE {ATTEMPT} SET outcome = 'ambiguous', reason = 'lost', finished_at = {now_sql(connection)}
+        FROM lost WHERE delivery_id = lost_delivery AND token = lost_token AND outcome = ''
+        """,
+        flat(connection, rows),
+    )

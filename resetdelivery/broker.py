@@ -1,0 +1,113 @@
+"""The broker as a producer sees it: a bounded publish, a queue's length, a breaker.
+
+The producer has its own connections and limits, whatever the host's Celery app is set to: by
+default a stalled Redis would hold a web request for good.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import structlog
+from celery import Celery, current_app
+from kombu import Connection, Producer
+from kombu.exceptions import ChannelError
+from kombu.pools import producers
+
+from resetdelivery.conf import get_settings
+
+log = structlog.get_logger("resetdelivery.broker")
+
+
+class BrokerUnavailable(Exception):
+    """The broker did not answer in time, or just now did not and is left alone for a while."""
+
+
+class Breaker:
+    """After a failure, fails at once for ``pause_seconds`` without touching the network."""
+
+    def __init__(self, pause_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pause_seconds = pause_seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._closed_again_at = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls fail at once."""
+        return self._clock() < self._closed_again_at
+
+    def trip(self) -> None:
+        """Fail at once from now on, for the pause."""
+        with self._lock:
+            self._closed_again_at = self._clock() + self._pause_seconds
+
+    def reset(self) -> None:
+        """Let calls through again."""
+        with self._lock:
+            self._closed_again_at = 0.0
+
+
+@functools.lru_cache(maxsize=1)
+def breaker() -> Breaker:
+    """This process's breaker."""
+    return Breaker(get_settings().publish_pause.total_seconds())
+
+
+def publish(task: str, args: Sequence[object], *, queue: str) -> None:
+    """Send one task message; :class:`BrokerUnavailable` within the publish timeout otherwise."""
+    with _bounded(current_app._get_current_object()) as (app, producer):
+        app.send_task(
+            task,
+            args=list(args),
+            queue=queue,
+            producer=producer,
+            retry=False,
+            ignore_result=True,
+            serializer="json",
+        )
+
+
+def queue_length(queue: str) -> int:
+    """Messages that wait in ``queue``; :class:`BrokerUnavailable` if it cannot be said."""
+    with _bounded(current_app._get_current_object()) as (_, producer):
+        try:
+            return int(producer.channel.queue_declare(queue, passive=True).message_count)
+        except ChannelError:
+            # Redis has no empty queues: one that is not there has nothing in it.
+            return 0
+
+
+@contextmanager
+def _bounded(app: Celery) -> Iterator[tuple[Celery, Producer]]:
+    if breaker().is_open:
+        raise BrokerUnavailable
+    timeout = get_settings().publish_timeout.total_seconds()
+    try:
+        with producers[_connection(app, timeout)].acquire(block=True, timeout=timeout) as producer:
+            yield app, producer
+    except Exception as error:
+        # Whatever it was, its text may hold the broker's address: it ends here.
+        breaker().trip()
+        log.warning("broker_unavailable", error_class=type(error).__name__)
+        raise BrokerUnavailable from None
+
+
+def _connection(app: Celery, timeout: float) -> Connection:
+    """Equal for every call, so that the pool keyed by it is found again."""
+    return app.connection_for_write(
+        connect_timeout=timeout,
+        transport_options={
+            "socket_timeout": timeout,
+            "socket_connect_timeout": timeout,
+            "retry_on_timeout": False,
+            "max_retries": 0,
+            "interval_start": 0,
+            "interval_step": 0,
+            "interval_max": 0,
+        },
+    )

@@ -1,0 +1,176 @@
+"""Take a few due deliveries under one lease."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
+
+from notifications.channels import Channel
+from resetdelivery.claims import control
+from resetdelivery.claims.sql import ATTEMPT, DELIVERY, INTENT, lock_sql, marks
+from resetdelivery.clock import after_sql, as_datetime, now_sql
+from resetdelivery.domain.states import Authority
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A delivery under our lease, with what the gate and the message need of its intent.
+
+    ``claimed_at`` is the database's time of the claim; ``attempt_rows`` how many attempts are
+    recorded, ``attempts`` how many of them count, ``ambiguous_attempts`` how many of them the
+    provider may have taken.
+    """
+
+    id: int
+    token: int
+    reference: uuid.UUID
+    intent_id: int
+    intent_reference: uuid.UUID
+    channel: Channel
+    authority: Authority
+    account_ref: str = field(repr=False)
+    account_digest: str = field(repr=False)
+    template_version: str
+    locale: str
+    requested_at: dt.datetime
+    due_at: dt.datetime
+    expires_at: dt.datetime
+    cancel_reason: str
+    claims: int
+    attempts: int
+    attempt_rows: int
+    ambiguous_attempts: int
+    claimed_at: dt.datetime
+    lease_expires_at: dt.datetime
+
+
+def claim(
+    channel: Channel,
+    *,
+    ids: Collection[int] = (),
+    limit: int,
+    lease_seconds: float,
+    useful_floor_seconds: float,
+    fill_after_seconds: float,
+    probe_after_seconds: float,
+    owner: str,
+    using: str,
+) -> list[Claimed]:
+    """Lease up to ``limit`` due deliveries of ``channel``, soonest expiry first.
+
+    First those named by ``ids``, then rows that nobody was told of or that have been due for
+    ``fill_after_seconds``. Rows that can no longer help are left to be expired; a paused channel
+    gives nothing, one that is being probed gives one row.
+    """
+    connection = connections[using]
+    with transaction.atomic(using=using), connection.cursor() as cursor:
+        limit = control.claimable(connection, cursor, channel, limit, probe_after_seconds)
+        if limit == 0:
+            return []
+        taken = _take(
+            connection,
+            cursor,
+            channel,
+            sorted(set(ids))[:limit],
+            limit,
+            (useful_floor_seconds, fill_after_seconds, lease_seconds),
+            owner,
+        )
+        return _reload(cursor, taken) if taken else []
+
+
+_Taken = dict[int, dt.datetime]
+
+
+def _take(
+    connection: BaseDatabaseWrapper,
+    cursor: CursorWrapper,
+    channel: Channel,
+    ids: Sequence[int],
+    limit: int,
+    seconds: tuple[float, float, float],
+    owner: str,
+) -> _Taken:
+    """The one claiming statement: ids taken, and when."""
+    useful_floor, fill_after, lease = seconds
+    now, after, lock = now_sql(connection), after_sql(connection), lock_sql(connection, "skip")
+    # The state is a literal, or the planner would not use the partial index.
+    ready = f"channel = %s AND state = 'pending' AND due_at <= {now} AND expires_at >= {after}"
+    # MATERIALIZED: the planner may run a plain LIMIT subquery twice and take more rows than that.
+    cursor.execute(
+        f"""
+        WITH named AS MATERIALIZED (
+            SELECT id FROM {DELIVERY} WHERE {ready} AND id IN ({marks(ids)})
+            ORDER BY expires_at, id LIMIT %s {lock}
+        ), filled AS MATERIALIZED (
+            SELECT id FROM {DELIVERY} WHERE {ready} AND (hinted_at IS NULL OR due_at <= {after})
+                AND id NOT IN (SELECT id FROM named)
+            ORDER BY expires_at, id LIMIT %s - (SELECT count(*) FROM named) {lock}
+        )
+        UPDATE {DELIVERY} SET state = 'leased', lease_owner = %s, lease_token = lease_token + 1,
+            claims = claims + 1, lease_expires_at = {after}
+        WHERE id IN (SELECT id FROM named UNION ALL SELECT id FROM filled)
+        RETURNING id, {now}
+        """,
+        [
+            *(channel.value, useful_floor, *ids, limit),
+            *(channel.value, useful_floor, -fill_after, limit),
+            *(owner, lease),
+        ],
+    )
+    return {row_id: as_datetime(moment) for row_id, moment in cursor.fetchall()}
+
+
+def _reload(cursor: CursorWrapper, taken: _Taken) -> list[Claimed]:
+    ids = sorted(taken)
+    cursor.execute(
+        f"""
+        SELECT d.id, d.lease_token, d.reference, i.id, i.reference, d.channel, d.authority,
+            i.account_ref, i.account_digest, i.template_version, i.locale, i.created_at,
+            d.due_at, d.expires_at, i.cancel_reason, d.attempts,
+            (SELECT count(*) FROM {ATTEMPT} a WHERE a.delivery_id = d.id),
+            (SELECT count(*) FROM {ATTEMPT} a WHERE a.delivery_id = d.id AND a.outcome = 'ambiguous'),
+            d.lease_expires_at, d.claims
+        FROM {DELIVERY} d JOIN {INTENT} i ON i.id = d.intent_id
+        WHERE d.id IN ({marks(ids)}) ORDER BY d.expires_at, d.id
+        """,
+        ids,
+    )
+    return [_claimed(row, taken[row[0]]) for row in cursor.fetchall()]
+
+
+def _claimed(row: Sequence[Any], claimed_at: dt.datetime) -> Claimed:
+    return Claimed(
+        id=row[0],
+        token=row[1],
+        reference=_uuid(row[2]),
+        intent_id=row[3],
+        intent_reference=_uuid(row[4]),
+        channel=Channel(row[5]),
+        authority=Authority(row[6]),
+        account_ref=row[7],
+        account_digest=row[8],
+        template_version=row[9],
+        locale=row[10],
+        requested_at=as_datetime(row[11]),
+        due_at=as_datetime(row[12]),
+        expires_at=as_datetime(row[13]),
+        cancel_reason=row[14],
+        attempts=row[15],
+        attempt_rows=row[16],
+        ambiguous_attempts=row[17],
+        lease_expires_at=as_datetime(row[18]),
+        claims=row[19],
+        claimed_at=claimed_at,
+    )
+
+
+def _uuid(value: uuid.UUID | str) -> uuid.UUID:
+    return value if isinstance(value, uuid.UUID) else uuid.UUID(value)

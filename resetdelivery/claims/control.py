@@ -1,0 +1,95 @@
+"""A channel's pause and probe, as the lease protocol sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
+
+from notifications.channels import Channel
+from resetdelivery.claims.sql import CONTROL, DELIVERY, lock_sql
+from resetdelivery.clock import after_sql, now_sql
+from resetdelivery.models import ChannelControl
+
+
+def claimable(
+    connection: BaseDatabaseWrapper,
+    cursor: CursorWrapper,
+    channel: Channel,
+    limit: int,
+    probe_after_seconds: float,
+) -> int:
+    """How many rows of the channel may be claimed now: none while paused, one while probed."""
+    paused, probing, probe_due = _read(connection, cursor, channel)
+    if paused and not probe_due:
+        return 0
+    if not paused and not probing:
+        return limit
+    return _probe(connection, cursor, channel, probe_after_seconds)
+
+
+def _read(
+    connection: BaseDatabaseWrapper, cursor: CursorWrapper, channel: Channel
+) -> tuple[bool, bool, bool]:
+    cursor.execute(
+        f"SELECT paused, probing, COALESCE(probe_at <= {now_sql(connection)}, false) "
+        f"FROM {CONTROL} WHERE channel = %s",
+        [channel.value],
+    )
+    row: tuple[Any, ...] | None = cursor.fetchone()
+    if row is None:
+        # The row must exist, for mark to have something to lock against a pause.
+        ChannelControl.objects.using(connection.alias).get_or_create(channel=channel.value)
+        return False, False, False
+    return bool(row[0]), bool(row[1]), bool(row[2])
+
+
+def _probe(
+    connection: BaseDatabaseWrapper, cursor: CursorWrapper, channel: Channel, probe_after_seconds: float
+) -> int:
+    """Let one row through if nobody else's probe is under way."""
+    lock = lock_sql(connection, "update")
+    cursor.execute(f"SELECT paused FROM {CONTROL} WHERE channel = %s {lock}", [channel.value])
+    cursor.execute(
+        f"""
+        UPDATE {CONTROL} SET paused = false, probing = true, probe_at = {after_sql(connection)}
+        WHERE channel = %s AND (probing OR (paused AND probe_at <= {now_sql(connection)}))
+            AND NOT EXISTS (
+                SELECT 1 FROM {DELIVERY} d
+                WHERE d.channel = {CONTROL}.channel AND d.state IN ('leased', 'submitting'))
+        """,
+        [probe_after_seconds, channel.value],
+    )
+    return cursor.rowcount
+
+
+def holds(connection: BaseDatabaseWrapper, cursor: CursorWrapper, channel: Channel) -> bool:
+    """Whether the channel is paused; its row stays locked against a pause until the commit."""
+    lock = lock_sql(connection, "share")
+    cursor.execute(f"SELECT paused FROM {CONTROL} WHERE channel = %s {lock}", [channel.value])
+    row: tuple[Any, ...] | None = cursor.fetchone()
+    return bool(row and row[0])
+
+
+def pause_misconfigured(
+    connection: BaseDatabaseWrapper, cursor: CursorWrapper, channel: Channel, probe_after_seconds: float
+) -> None:
+    """Pause the channel until the next probe, unless an operator already paused it for good."""
+    cursor.execute(
+        f"""
+        UPDATE {CONTROL} SET paused = true, probing = false, pause_reason = 'misconfigured',
+            probe_at = {after_sql(connection)}
+        WHERE channel = %s AND NOT (paused AND pause_reason = 'operator')
+        """,
+        [probe_after_seconds, channel.value],
+    )
+
+
+def probe_passed(cursor: CursorWrapper, channel: Channel) -> None:
+    """Open the channel again after its probe went through."""
+    cursor.execute(
+        f"UPDATE {CONTROL} SET probing = false, pause_reason = '', probe_at = NULL "
+        "WHERE channel = %s AND probing",
+        [channel.value],
+    )

@@ -1,0 +1,115 @@
+"""Record the attempts of one wave, right before the provider is asked."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
+
+from notifications.message import Message
+from resetdelivery.claims import control
+from resetdelivery.claims.claim import Claimed
+from resetdelivery.claims.sql import DELIVERY, INTENT, flat, lock_sql, marks, values_cte
+from resetdelivery.clock import after_sql, as_datetime, now_sql
+from resetdelivery.models import Attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A claimed delivery that passed the gate, with its message and its attempt's name."""
+
+    claimed: Claimed
+    message: Message = field(repr=False)
+    attempt_reference: uuid.UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """A delivery whose attempt is on record; ``started_at`` is the database's time of it."""
+
+    ready: Ready
+    attempt_id: int
+    started_at: dt.datetime
+
+
+def mark(
+    wave: Sequence[Ready],
+    *,
+    send_budget_seconds: float,
+    lease_margin_seconds: float,
+    transport: str,
+    worker: str,
+    using: str,
+) -> list[Marked]:
+    """Those of ``wave`` that may be sent: LEASED → SUBMITTING, with an attempt row each.
+
+    Left out is what lost its lease, expired, was asked to stop, or whose channel is paused.
+    """
+    if not wave:
+        return []
+    connection = connections[using]
+    with transaction.atomic(using=using), connection.cursor() as cursor:
+        wanted = _not_cancelled(connection, cursor, wave)
+        if not wanted or control.holds(connection, cursor, wanted[0].claimed.channel):
+            return []
+        started = _submit_states(connection, cursor, wanted, send_budget_seconds + lease_margin_seconds)
+        marked = [ready for ready in wanted if ready.claimed.id in started]
+        rows = [_attempt(ready, started[ready.claimed.id], transport, worker) for ready in marked]
+        Attempt.objects.using(using).bulk_create(rows)
+    return [
+        Marked(ready=ready, attempt_id=row.pk, started_at=row.started_at)
+        for ready, row in zip(marked, rows, strict=True)
+    ]
+
+
+def _not_cancelled(
+    connection: BaseDatabaseWrapper, cursor: CursorWrapper, wave: Sequence[Ready]
+) -> list[Ready]:
+    """Lock the intents: a cancel that comes now waits until we are on record, or we see it."""
+    ids = sorted({ready.claimed.intent_id for ready in wave})
+    cursor.execute(
+        f"SELECT id FROM {INTENT} WHERE id IN ({marks(ids)}) AND cancel_requested_at IS NULL "
+        f"ORDER BY id {lock_sql(connection, 'share')}",
+        ids,
+    )
+    live = {row[0] for row in cursor.fetchall()}
+    return [ready for ready in wave if ready.claimed.intent_id in live]
+
+
+def _submit_states(
+    connection: BaseDatabaseWrapper, cursor: CursorWrapper, wave: Sequence[Ready], lease_seconds: float
+) -> dict[int, dt.datetime]:
+    now = now_sql(connection)
+    rows = [(ready.claimed.id, ready.claimed.token) for ready in wave]
+    cursor.execute(
+        f"""
+        WITH {values_cte("held", ("held_id", "held_token"), rows)}
+        UPDATE {DELIVERY} SET state = 'submitting', attempts = attempts + 1,
+            lease_expires_at = {after_sql(connection)}
+        FROM held WHERE id = held_id AND lease_token = held_token AND state = 'leased'
+            AND authority = 'pipeline' AND lease_expires_at > {now} AND expires_at > {now}
+        RETURNING id, {now}
+        """,
+        [*flat(connection, rows), lease_seconds],
+    )
+    return {row_id: as_datetime(moment) for row_id, moment in cursor.fetchall()}
+
+
+def _attempt(ready: Ready, started_at: dt.datetime, transport: str, worker: str) -> Attempt:
+    claimed = ready.claimed
+    return Attempt(
+        delivery_id=claimed.id,
+        number=claimed.attempt_rows + 1,
+        reference=ready.attempt_reference,
+        token=claimed.token,
+        started_at=started_at,
+        queue_delay_seconds=(started_at - claimed.due_at).total_seconds(),
+        remaining_seconds=(claimed.expires_at - started_at).total_seconds(),
+        transport=transport,
+        worker=worker,
+    )

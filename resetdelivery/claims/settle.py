@@ -1,0 +1,138 @@
+"""Write down what one wave's submissions came to."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
+
+from notifications.outcome import Outcome, OutcomeKind
+from resetdelivery.claims import control
+from resetdelivery.claims.attempts import record_outcomes
+from resetdelivery.claims.mark import Marked
+from resetdelivery.claims.sql import close_intents, lock_intents
+from resetdelivery.claims.steps import Step, apply_steps
+from resetdelivery.domain.decisions import Decision, Submission, decide, within_claims
+from resetdelivery.domain.retry import RetryPolicy
+from resetdelivery.domain.states import DeliveryState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One submission's outcome; ``finished_at`` is on the database's clock."""
+
+    marked: Marked
+    outcome: Outcome
+    finished_at: dt.datetime
+    duration_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What became of a result; ``fenced_out`` if another holder, or nobody, had the row by then."""
+
+    result: Result
+    decision: Decision
+    fenced_out: bool
+
+
+def settle(
+    results: Sequence[Result],
+    *,
+    policy: RetryPolicy,
+    draw: Callable[[], float],
+    max_claims: int,
+    probe_after_seconds: float,
+    using: str,
+) -> list[Settled]:
+    """Decide and write a wave's outcomes in a constant number of statements.
+
+    A row that is no longer ours (id, token, SUBMITTING) is left alone; only its attempt learns,
+    as ``late_outcome``, what we saw.
+    """
+    if not results:
+        return []
+    connection = connections[using]
+    with transaction.atomic(using=using), connection.cursor() as cursor:
+        intents = [result.marked.ready.claimed.intent_id for result in results]
+        cancels = lock_intents(connection, cursor, intents)
+        decisions = [
+            within_claims(
+                _decision(result, cancels, policy, draw()),
+                claims=result.marked.ready.claimed.claims,
+                max_claims=max_claims,
+            )
+            for result in results
+        ]
+        _steer_channel(connection, cursor, results, decisions, probe_after_seconds)
+        steps = [_step(result, decision) for result, decision in zip(results, decisions, strict=True)]
+        held = apply_steps(connection, cursor, steps, held_in=DeliveryState.SUBMITTING)
+        settled = [
+            Settled(
+                result=result,
+                decision=decision,
+                fenced_out=result.marked.ready.claimed.id not in held,
+            )
+            for result, decision in zip(results, decisions, strict=True)
+        ]
+        record_outcomes(connection, cursor, settled)
+        close_intents(connection, cursor, intents)
+    return settled
+
+
+def _decision(result: Result, cancels: dict[int, str], policy: RetryPolicy, draw: float) -> Decision:
+    claimed = result.marked.ready.claimed
+    return decide(
+        result.outcome,
+        Submission(
+            attempts=claimed.attempts + 1,
+            ambiguous_attempts=claimed.ambiguous_attempts + _is_ambiguous(result),
+            expires_at=claimed.expires_at,
+            cancel_reason=cancels.get(claimed.intent_id, ""),
+        ),
+        policy,
+        now=result.finished_at,
+        draw=draw,
+    )
+
+
+def _is_ambiguous(result: Result) -> bool:
+    return result.outcome.kind is OutcomeKind.AMBIGUOUS
+
+
+def _steer_channel(
+    connection: BaseDatabaseWrapper,
+    cursor: CursorWrapper,
+    results: Sequence[Result],
+    decisions: Sequence[Decision],
+    probe_after_seconds: float,
+) -> None:
+    channel = results[0].marked.ready.claimed.channel
+    if any(decision.pauses_channel for decision in decisions):
+        control.pause_misconfigured(connection, cursor, channel, probe_after_seconds)
+    else:
+        control.probe_passed(cursor, channel)
+
+
+def _step(result: Result, decision: Decision) -> Step:
+    claimed = result.marked.ready.claimed
+    return Step(
+        id=claimed.id,
+        token=claimed.token,
+        state=decision.state,
+        outcome=shown_outcome(result.outcome.kind, claimed.ambiguous_attempts > 0),
+        reason=decision.reason,
+        due_at=decision.due_at,
+        gives_back=not decision.counts,
+    )
+
+
+def shown_outcome(latest: OutcomeKind, was_ambiguous: bool) -> str:
+    """The outcome a delivery shows: once a provider may have it, only an acceptance says more."""
+    if was_ambiguous and latest is not OutcomeKind.ACCEPTED:
+        return OutcomeKind.AMBIGUOUS.value
+    return latest.value

@@ -1,0 +1,167 @@
+"""One channel's due deliveries, from claim to settle. Every boundary runs this and only this."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+import socket
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+
+import structlog
+from django.db import router
+
+from notifications.channels import Channel
+from notifications.deadline import Deadline, boot_seconds
+from notifications.outcome import Outcome, OutcomeKind, Reason
+from notifications.transport import Transport
+from resetdelivery import attempt_log
+from resetdelivery.claims import (
+    Claimed,
+    Marked,
+    Ready,
+    Result,
+    claim,
+    finish_leased,
+    mark,
+    release,
+    settle,
+)
+from resetdelivery.conf import Settings, get_settings
+from resetdelivery.domain.lease import lease_seconds, waves
+from resetdelivery.gate import judge_batch
+from resetdelivery.models import Delivery
+from resetdelivery.transports import get_transport
+
+log = structlog.get_logger("resetdelivery.delivery")
+_draw = random.SystemRandom().random
+
+
+def deliver(
+    channel: Channel,
+    ids: Collection[int] = (),
+    *,
+    using: str | None = None,
+    until: Callable[[], bool] = lambda: False,
+    fill_at_once: bool = False,
+) -> int:
+    """Deliver what is due on ``channel``, named rows first; how many rows were claimed.
+
+    Goes on claiming until a claim comes back short, or until ``until()`` says to stop.
+    ``fill_at_once`` takes any due row, not only those left over for a moment: for callers that
+    no hint ever reaches.
+    """
+    alias = using or router.db_for_write(Delivery)
+    run = _Run(channel, alias, fill_at_once=fill_at_once)
+    total = 0
+    while True:
+        claimed = run.claim(ids)
+        total += len(claimed)
+        run.deliver(claimed)
+        if len(claimed) < run.settings.claim_limit or until():
+            return total
+        ids = ()
+
+
+class _Run:
+    """One call's fixed surroundings: the channel, its settings, its transport."""
+
+    def __init__(self, channel: Channel, alias: str, *, fill_at_once: bool) -> None:
+        self.settings: Settings = get_settings()
+        self.channel = channel
+        self.alias = alias
+        self.fill_at_once = fill_at_once
+        self.options = self.settings.channel(channel)
+        self.policy = self.settings.policy(channel)
+        self.transport: Transport = get_transport(channel)
+        self.send_budget = self.options.send_budget.total_seconds()
+        self.margin = self.settings.lease_margin.total_seconds()
+
+    def claim(self, ids: Collection[int]) -> list[Claimed]:
+        settings = self.settings
+        return claim(
+            self.channel,
+            ids=ids,
+            limit=settings.claim_limit,
+            lease_seconds=lease_seconds(settings.lease.total_seconds(), self.send_budget, self.margin),
+            useful_floor_seconds=self.policy.useful_floor_seconds,
+            fill_after_seconds=0.0 if self.fill_at_once else settings.fill_after.total_seconds(),
+            probe_after_seconds=settings.probe_after.total_seconds(),
+            owner=worker_name(),
+            using=self.alias,
+        )
+
+    def deliver(self, claimed: Sequence[Claimed]) -> None:
+        if not claimed:
+            return
+        judged = judge_batch(claimed, now=claimed[0].claimed_at)
+        finish_leased(judged.refused, using=self.alias)
+        for wave in waves(judged.ready, self.options.wave):
+            self._send_wave(wave)
+
+    def _send_wave(self, wave: Sequence[Ready]) -> None:
+        # Read before the database's clock is: the deadline can only come out too early.
+        before_mark = boot_seconds()
+        marked = mark(
+            wave,
+            send_budget_seconds=self.send_budget,
+            lease_margin_seconds=self.margin,
+            transport=self.transport.name,
+            worker=worker_name(),
+            using=self.alias,
+        )
+        on_record = {one.ready.claimed.id for one in marked}
+        results = self._submit_all(marked, before_mark)
+        for settled in settle(
+            results,
+            policy=self.policy,
+            draw=_draw,
+            max_claims=self.settings.max_claims,
+            probe_after_seconds=self.settings.probe_after.total_seconds(),
+            using=self.alias,
+        ):
+            attempt_log.write(settled)
+        release([r.claimed for r in wave if r.claimed.id not in on_record], using=self.alias)
+
+    def _submit_all(self, marked: Sequence[Marked], before_mark: float) -> list[Result]:
+        jobs = [(one, self._deadline(one, before_mark)) for one in marked]
+        if len(jobs) == 1:
+            return [_submit(self.transport, *jobs[0])]
+        return list(_threads().map(lambda job: _submit(self.transport, *job), jobs))
+
+    def _deadline(self, one: Marked, before_mark: float) -> Deadline:
+        lifetime = (one.ready.claimed.expires_at - one.started_at).total_seconds()
+        return Deadline(before_mark + min(self.send_budget, lifetime))
+
+
+def _submit(transport: Transport, one: Marked, deadline: Deadline) -> Result:
+    """Ask the provider, outside any transaction; whatever happens comes back as a value."""
+    started = boot_seconds()
+    try:
+        outcome = transport.submit(one.ready.message, deadline)
+    except Exception as error:
+        # A transport must not raise. Nothing is known of how far it came, and its exception's
+        # text may hold the address: only the class goes on.
+        log.error("transport_raised", transport=transport.name, error_class=type(error).__name__)
+        outcome = Outcome(kind=OutcomeKind.AMBIGUOUS, reason=Reason.TRANSPORT_BUG)
+    seconds = boot_seconds() - started
+    return Result(
+        marked=one,
+        outcome=outcome,
+        finished_at=one.started_at + dt.timedelta(seconds=seconds),
+        duration_seconds=seconds,
+    )
+
+
+@lru_cache(maxsize=1)
+def _threads() -> ThreadPoolExecutor:
+    """Threads for waves, made as they are needed; many tasks of one process share them."""
+    return ThreadPoolExecutor(max_workers=256, thread_name_prefix="resetdelivery-send")
+
+
+@lru_cache(maxsize=1)
+def worker_name() -> str:
+    """This process, as leases and attempts name it: host and process id."""
+    return f"{socket.gethostname()[:48]}:{os.getpid()}"

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from notifications.outcome import OutcomeKind
+from resetdelivery.models.choices import choices, values
+from resetdelivery.models.delivery import Delivery
+
+
+class Attempt(models.Model):
+    """One try, written before the I/O so that a crash leaves evidence.
+
+    ``outcome`` is empty while the try runs; once ``ambiguous`` it stays so, and what a worker
+    learns after it lost its lease goes to ``late_outcome``.
+    """
+
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="attempt_rows")
+    number = models.PositiveIntegerField()
+    reference = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    token = models.PositiveIntegerField()
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=16, default="", choices=choices(OutcomeKind))
+    late_outcome = models.CharField(max_length=16, default="", choices=choices(OutcomeKind))
+    reason = models.CharField(max_length=32, default="")
+    queue_delay_seconds = models.FloatField()
+    remaining_seconds = models.FloatField()
+    duration_seconds = models.FloatField(null=True)
+    transport = models.CharField(max_length=32)
+    worker = models.CharField(max_length=64)
+    provider_reference = models.CharField(max_length=255, default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="resetdelivery_attempt_once", fields=["delivery", "number"]),
+            models.CheckConstraint(
+                name="resetdelivery_attempt_outcome",
+                condition=Q(outcome__in=["", *values(OutcomeKind)])
+                & Q(late_outcome__in=["", *values(OutcomeKind)]),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number} of {self.delivery_id}"

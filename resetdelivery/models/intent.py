@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from resetdelivery.domain.reasons import CancelReason
+from resetdelivery.domain.states import IntentState, Strategy
+from resetdelivery.models.choices import choices, values
+
+
+class ResetIntent(models.Model):
+    """One reset request: whose, until when, over which channels.
+
+    ``reference`` is the only name of an intent that leaves the database. ``account_digest`` is a
+    keyed digest of what made the link and the destinations what they were at admission.
+    """
+
+    reference = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    account_ref = models.CharField(max_length=255)
+    account_digest = models.CharField(max_length=80)
+    strategy = models.CharField(max_length=16, choices=choices(Strategy), default=Strategy.ALL)
+    template_version = models.CharField(max_length=16)
+    locale = models.CharField(max_length=16)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    cancel_requested_at = models.DateTimeField(null=True)
+    cancel_reason = models.CharField(max_length=32, default="", choices=choices(CancelReason))
+    state = models.CharField(max_length=16, choices=choices(IntentState), default=IntentState.OPEN)
+    closed_at = models.DateTimeField(null=True)
+    traceparent = models.CharField(max_length=55, default="")
+    scrubbed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="resetdelivery_intent_state", condition=Q(state__in=values(IntentState))
+            ),
+            models.CheckConstraint(
+                name="resetdelivery_intent_strategy", condition=Q(strategy__in=values(Strategy))
+            ),
+            models.CheckConstraint(
+                name="resetdelivery_intent_closed_at",
+                condition=Q(state=IntentState.OPEN.value, closed_at=None)
+                | Q(state=IntentState.CLOSED.value, closed_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="resetdelivery_intent_cancel_reason",
+                condition=Q(cancel_requested_at=None, cancel_reason="")
+                | Q(cancel_requested_at__isnull=False, cancel_reason__in=values(CancelReason)),
+            ),
+            models.CheckConstraint(
+                name="resetdelivery_intent_lives", condition=Q(expires_at__gt=models.F("created_at"))
+            ),
+            # The account lock keeps this; the constraint keeps the account lock honest.
+            models.UniqueConstraint(
+                name="resetdelivery_intent_one_wanted",
+                fields=["account_ref"],
+                condition=Q(state=IntentState.OPEN.value, cancel_requested_at=None),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                name="resetdelivery_intent_open",
+                fields=["account_ref"],
+                condition=Q(state=IntentState.OPEN.value),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return str(self.reference)

@@ -1,0 +1,76 @@
+"""The boundary without a broker: claims on a clock, a thread per channel, and the recovery steps."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+import structlog
+from django.db import close_old_connections
+
+from notifications.channels import Channel
+from resetdelivery import recovery
+from resetdelivery.conf import get_settings
+from resetdelivery.delivery import deliver
+
+log = structlog.get_logger("resetdelivery.poller")
+
+
+class Poller:
+    """Rounds of claiming until stopped. An error in one round is logged and the next one comes."""
+
+    def __init__(self) -> None:
+        self._settings = get_settings()
+        self._stopping = threading.Event()
+
+    def stop(self, *_: object) -> None:
+        """Finish what is being sent, then return from :meth:`run`."""
+        self._stopping.set()
+
+    def stop_on_signals(self) -> None:
+        """Stop on SIGTERM and SIGINT."""
+        handler: Callable[[int, FrameType | None], None] = self.stop
+        signal.signal(signal.SIGTERM, handler)
+        signal.signal(signal.SIGINT, handler)
+
+    def run_once(self) -> int:
+        """One recovery step and one round of every channel; how many deliveries were claimed."""
+        self._recover()
+        return sum(self._deliver(channel) for channel in self._settings.channels)
+
+    def run(self) -> None:
+        """Poll every channel, each in its own thread so that a slow one holds up no other."""
+        threads = [
+            threading.Thread(target=self._rounds, args=(self._channel_round(channel), self._poll_seconds()))
+            for channel in self._settings.channels
+        ]
+        for thread in threads:
+            thread.start()
+        self._rounds(self._recover, self._settings.sweep_interval.total_seconds())
+        for thread in threads:
+            thread.join()
+
+    def _channel_round(self, channel: Channel) -> Callable[[], object]:
+        return lambda: self._deliver(channel)
+
+    def _poll_seconds(self) -> float:
+        return self._settings.poll_interval.total_seconds()
+
+    def _rounds(self, step: Callable[[], object], pause_seconds: float) -> None:
+        while not self._stopping.is_set():
+            try:
+                step()
+            except Exception as error:
+                log.error("poll_round_failed", error_class=type(error).__name__)
+            finally:
+                close_old_connections()
+            self._stopping.wait(pause_seconds)
+
+    def _deliver(self, channel: Channel) -> int:
+        return deliver(channel, until=self._stopping.is_set, fill_at_once=True)
+
+    def _recover(self) -> None:
+        recovery.sweep()
+        recovery.expire_overdue()

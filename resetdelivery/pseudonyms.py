@@ -1,0 +1,26 @@
+"""The keyed digests that stand for accounts and keys, made with the configured keys."""
+
+from __future__ import annotations
+
+from resetdelivery.conf import get_settings
+from resetdelivery.domain.idempotency import Digest, digest_matches, keyed_digest
+
+
+def pseudonym(purpose: str, *parts: str) -> Digest:
+    """A digest under the newest key."""
+    return keyed_digest(get_settings().digest_keys()[0], purpose, *parts)
+
+
+def every_pseudonym(purpose: str, *parts: str) -> list[str]:
+    """The same under each configured key, for finding what an older key made."""
+    return [str(keyed_digest(key, purpose, *parts)) for key in get_settings().digest_keys()]
+
+
+def is_pseudonym_of(stored: str, purpose: str, *parts: str) -> bool:
+    """Whether ``stored`` was made of ``parts``, by whichever configured key it names."""
+    return digest_matches(stored, get_settings().digest_keys(), purpose, *parts)
+
+
+def account_digest_parts(ref: str, state: str | None) -> tuple[str, str, str]:
+    """Purpose and parts of an account's digest; an account that there is none of has one too."""
+    return "account", ref, "" if state is None else state

@@ -1,0 +1,197 @@
+"""Wake due retries, put back abandoned work, end overdue work. No second dispatcher.
+
+Each step is safe to run twice at once: hints are claimed by compare-and-set on ``hinted_at``,
+states by compare-and-set under the intents' locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+from django.db import connections, router, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from notifications.channels import Channel
+from resetdelivery import broker, dispatch
+from resetdelivery.abandoned import put_back_abandoned
+from resetdelivery.claims.sql import CONTROL, DELIVERY, close_intents, lock_intents, lock_sql, marks
+from resetdelivery.clock import after_sql, now_sql, seconds_between_sql
+from resetdelivery.conf import Dispatch, Recovery, Settings, get_settings
+from resetdelivery.domain.lease import waves
+from resetdelivery.domain.reasons import DeliveryReason
+from resetdelivery.models import Delivery
+
+log = structlog.get_logger("resetdelivery.recovery")
+
+#: Rows named in one message: a task claims that many at once and finds the rest by itself.
+HINT_SIZE = 50
+#: Rows ended in one transaction.
+BATCH = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """What one sweep did, or, when it only observes, what it would have done: rows per kind."""
+
+    put_back: int = 0
+    ended: int = 0
+    hinted: int = 0
+
+
+def wake_due(*, using: str | None = None) -> int:
+    """Publish hints for retries whose time has come; how many rows were hinted at."""
+    alias = using or router.db_for_write(Delivery)
+    if get_settings().dispatch is not Dispatch.BROKER:
+        return 0
+    return _hint(alias, "outcome <> '' AND hinted_at IS NULL", [])
+
+
+def sweep(*, using: str | None = None) -> Swept:
+    """Put back what was abandoned and hint at what nobody came for.
+
+    ``RECOVERY`` decides: ``on`` acts, ``observe`` only counts, ``off`` rests.
+    """
+    alias = using or router.db_for_write(Delivery)
+    settings = get_settings()
+    if settings.recovery is Recovery.OFF:
+        return Swept()
+    if settings.recovery is Recovery.OBSERVE:
+        return _observed(alias)
+    # Leases first and without a bound: only hints may wait for another run.
+    returned = put_back_abandoned(using=alias)
+    hinted = _hint_forgotten(alias, settings) if settings.dispatch is Dispatch.BROKER else 0
+    swept = Swept(put_back=returned.put_back, ended=returned.ended, hinted=hinted)
+    if swept != Swept():
+        log.info("swept", put_back=swept.put_back, ended=swept.ended, hinted=swept.hinted)
+    return swept
+
+
+def expire_overdue(*, using: str | None = None) -> int:
+    """End PENDING and WAITING work that is past help, paused or not; how many rows."""
+    alias = using or router.db_for_write(Delivery)
+    settings = get_settings()
+    return sum(
+        _expire_channel(alias, channel, settings.policy(channel).useful_floor_seconds)
+        for channel in settings.channels
+    )
+
+
+def _expire_channel(alias: str, channel: Channel, useful_floor_seconds: float) -> int:
+    total = 0
+    while True:
+        ended = _expire_some(connections[alias], channel, useful_floor_seconds)
+        total += ended
+        if ended < BATCH:
+            return total
+
+
+def _expire_some(connection: BaseDatabaseWrapper, channel: Channel, useful_floor_seconds: float) -> int:
+    overdue = f"channel = %s AND state IN ('pending', 'waiting') AND expires_at < {after_sql(connection)}"
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT id, intent_id FROM {DELIVERY} WHERE {overdue} ORDER BY expires_at, id LIMIT {BATCH}",
+            [channel.value, useful_floor_seconds],
+        )
+        found: dict[int, int] = dict(cursor.fetchall())
+        if not found:
+            return 0
+        lock_intents(connection, cursor, list(found.values()))
+        cursor.execute(
+            f"UPDATE {DELIVERY} SET state = 'expired', finished_at = {now_sql(connection)}, reason = %s "
+            f"WHERE id IN ({marks(list(found))}) AND {overdue}",
+            [DeliveryReason.NO_USEFUL_TIME_LEFT.value, *found, channel.value, useful_floor_seconds],
+        )
+        ended = cursor.rowcount
+        close_intents(connection, cursor, list(found.values()))
+    return ended
+
+
+def _hint_forgotten(alias: str, settings: Settings) -> int:
+    """Hint at due rows of which nobody was told, or not for a while: each wait is twice the last."""
+    connection = connections[alias]
+    since_due = seconds_between_sql(connection, earlier="due_at", later="hinted_at")
+    since_hint = seconds_between_sql(connection, earlier="hinted_at", later=now_sql(connection))
+    return _hint(
+        alias,
+        f"(hinted_at IS NULL OR ({since_hint} >= %s AND {since_hint} >= {since_due}))",
+        [settings.sweep_grace.total_seconds()],
+    )
+
+
+def _hint(alias: str, condition: str, params: Sequence[object]) -> int:
+    """Hint at due rows under ``condition``, channel by channel; how many rows."""
+    return sum(
+        _hint_channel(connections[alias], channel, condition, params) for channel in get_settings().channels
+    )
+
+
+def _hint_channel(
+    connection: BaseDatabaseWrapper, channel: Channel, condition: str, params: Sequence[object]
+) -> int:
+    if not _has_room(connection, channel):
+        return 0
+    ids = _take_hints(connection, channel, condition, params)
+    for some in waves(ids, HINT_SIZE):
+        if not dispatch.publish_hint(channel, some):
+            dispatch.note_unhinted(ids, using=connection.alias)
+            return 0
+    return len(ids)
+
+
+def _has_room(connection: BaseDatabaseWrapper, channel: Channel) -> bool:
+    """Whether rows are due and no more messages than such rows stand in the queue already.
+
+    The rows are looked at first: with nothing due, the broker is not asked at all.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT count(*) FROM (SELECT 1 FROM {DELIVERY} WHERE channel = %s AND state = 'pending' "
+            f"AND due_at <= {now_sql(connection)} LIMIT 1000) AS due",
+            [channel.value],
+        )
+        (ready,) = cursor.fetchone()
+    if not ready:
+        return False
+    try:
+        return broker.queue_length(get_settings().channel(channel).queue) <= ready
+    except broker.BrokerUnavailable:
+        return False
+
+
+def _take_hints(
+    connection: BaseDatabaseWrapper, channel: Channel, condition: str, params: Sequence[object]
+) -> list[int]:
+    """Stamp ``hinted_at`` on a bounded number of due rows; two sweeps at once take different ones."""
+    now = now_sql(connection)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            WITH forgotten AS MATERIALIZED (
+                SELECT id FROM {DELIVERY} WHERE channel = %s AND state = 'pending' AND due_at <= {now}
+                    AND {condition} AND NOT EXISTS (
+                        SELECT 1 FROM {CONTROL} c WHERE c.channel = {DELIVERY}.channel
+                            AND c.paused AND (c.probe_at IS NULL OR c.probe_at > {now}))
+                ORDER BY expires_at, id LIMIT %s {lock_sql(connection, "skip")}
+            )
+            UPDATE {DELIVERY} SET hinted_at = {now}
+            WHERE id IN (SELECT id FROM forgotten) RETURNING id
+            """,
+            [channel.value, *params, get_settings().sweep_limit],
+        )
+        return [row_id for (row_id,) in cursor.fetchall()]
+
+
+def _observed(alias: str) -> Swept:
+    connection = connections[alias]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT count(*) FROM {DELIVERY} WHERE state IN ('leased', 'submitting') "
+            f"AND lease_expires_at < {now_sql(connection)}",
+            [],
+        )
+        (abandoned,) = cursor.fetchone()
+    if abandoned:
+        log.warning("sweep_would_put_back", count=abandoned)
+    return Swept(put_back=abandoned)

@@ -1,0 +1,30 @@
+"""Beat entries to import into a project's ``CELERY_BEAT_SCHEDULE``.
+
+Each tick expires after its own period: ticks missed while the control worker was away are
+dropped, for the next tick sees everything that they would have seen.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def beat_schedule(
+    *, queue: str = "control", wake_seconds: float = 1.0, sweep_seconds: float = 10.0
+) -> dict[str, dict[str, Any]]:
+    """The periodic tasks: wake due retries, sweep abandoned work, expire overdue work."""
+    return {
+        f"resetdelivery {name}": {
+            "task": f"resetdelivery.{name}",
+            "schedule": seconds,
+            "options": {"queue": queue, "expires": seconds, "ignore_result": True},
+        }
+        for name, seconds in (
+            ("wake_due", wake_seconds),
+            ("sweep", sweep_seconds),
+            ("expire_overdue", sweep_seconds),
+        )
+    }
+
+
+BEAT_SCHEDULE = beat_schedule()

@@ -1,0 +1,123 @@
+"""The public face: what a marketplace's own code calls."""
+
+from __future__ import annotations
+
+import datetime as dt
+import secrets
+import uuid
+from collections.abc import Iterable
+
+from asgiref.sync import sync_to_async
+from django.db import router
+
+from resetdelivery.admission import Admission, admit
+from resetdelivery.cancellation import request_cancel
+from resetdelivery.conf import get_settings
+from resetdelivery.domain.reasons import CancelReason
+from resetdelivery.domain.request import (
+    ResetRequest,
+    checked_account,
+    checked_channels,
+    checked_key,
+    checked_strategy,
+    checked_times,
+)
+from resetdelivery.models import ResetIntent
+from resetdelivery.template_choice import checked_locale, checked_template_version
+from resetdelivery.timeline import Timeline, timeline_of
+
+__all__ = ["Admission", "arequest_reset", "cancel_resets", "explain", "request_reset"]
+
+
+def request_reset(
+    *,
+    account_ref: str | None = None,
+    submitted: str | None = None,
+    channels: Iterable[str],
+    lifetime: dt.timedelta | None = None,
+    expires_at: dt.datetime | None = None,
+    idempotency_key: str | None = None,
+    client: str = "local",
+    strategy: str = "all",
+    locale: str | None = None,
+    template_version: str | None = None,
+    using: str | None = None,
+) -> Admission:
+    """Admit one password reset, durably, without waiting for any provider.
+
+    Name the account by ``account_ref`` (your own opaque reference) or pass on what a person
+    typed as ``submitted``; never both. It expires after ``lifetime`` or at the aware
+    ``expires_at``, in whole seconds; by default after ``RESETDELIVERY["LIFETIME"]``. The same
+    ``idempotency_key`` with the same request returns the same intent; without one each call is
+    a request of its own. The answer is the same whether the account exists or not.
+
+    Raises :class:`~resetdelivery.exceptions.InvalidRequest` (nothing was stored) or
+    :class:`~resetdelivery.exceptions.IdempotencyConflict`.
+    """
+    checked_account(account_ref, submitted)
+    checked_times(lifetime, expires_at)
+    key = secrets.token_urlsafe(24) if idempotency_key is None else idempotency_key
+    checked_key(key, client)
+    request = ResetRequest(
+        account_ref=account_ref,
+        submitted=submitted,
+        channels=checked_channels(channels, get_settings().channels),
+        lifetime=lifetime,
+        expires_at=expires_at,
+        idempotency_key=key,
+        client=client,
+        strategy=checked_strategy(strategy),
+        locale=checked_locale(locale),
+        template_version=checked_template_version(template_version),
+    )
+    return admit(request, using=_alias(using))
+
+
+async def arequest_reset(
+    *,
+    account_ref: str | None = None,
+    submitted: str | None = None,
+    channels: Iterable[str],
+    lifetime: dt.timedelta | None = None,
+    expires_at: dt.datetime | None = None,
+    idempotency_key: str | None = None,
+    client: str = "local",
+    strategy: str = "all",
+    locale: str | None = None,
+    template_version: str | None = None,
+    using: str | None = None,
+) -> Admission:
+    """:func:`request_reset` for asynchronous views."""
+    return await sync_to_async(request_reset)(
+        account_ref=account_ref,
+        submitted=submitted,
+        channels=channels,
+        lifetime=lifetime,
+        expires_at=expires_at,
+        idempotency_key=idempotency_key,
+        client=client,
+        strategy=strategy,
+        locale=locale,
+        template_version=template_version,
+        using=using,
+    )
+
+
+def cancel_resets(*, account_ref: str, using: str | None = None) -> int:
+    """Withdraw every open reset of an account; how many were asked to stop.
+
+    What no worker holds ends at once. A message that is just being submitted may still leave.
+    Raises :class:`~resetdelivery.exceptions.InvalidAccountRef`.
+    """
+    checked_account(account_ref, None)
+    return request_cancel(account_ref=account_ref, reason=CancelReason.WITHDRAWN, using=_alias(using))
+
+
+def explain(reference: uuid.UUID, *, using: str | None = None) -> Timeline:
+    """What happened to one intent and why, in order; ``ResetIntent.DoesNotExist`` if there is none."""
+    alias = using or router.db_for_read(ResetIntent)
+    return timeline_of(ResetIntent.objects.using(alias).get(reference=reference))
+
+
+def _alias(using: str | None) -> str:
+    return using or router.db_for_write(ResetIntent)

@@ -1,0 +1,74 @@
+"""Entry points for Celery workers: ids in, nothing out. What they do lives elsewhere.
+
+Every option that a host's own defaults could change is pinned: acknowledged early, never
+retried by Celery, no result.
+"""
+
+from __future__ import annotations
+
+import time
+
+import structlog
+from celery import shared_task
+
+from notifications.channels import Channel
+from resetdelivery import delivery, dispatch, recovery
+from resetdelivery.conf import get_settings
+
+log = structlog.get_logger("resetdelivery.tasks")
+
+#: A task under constant load hands over to the next hint after this long.
+TASK_SECONDS = 20.0
+
+_OPTIONS = {
+    "acks_late": False,
+    "reject_on_worker_lost": False,
+    "ignore_result": True,
+    "max_retries": 0,
+    "serializer": "json",
+    "track_started": False,
+    "expires": None,
+}
+
+
+@shared_task(name=dispatch.DELIVER_TASK, **_OPTIONS)
+def deliver(channel: object = None, ids: object = None, *_: object, **__: object) -> None:
+    """Deliver what is due on a channel, the named rows first; a malformed hint is dropped."""
+    named = _channel(channel)
+    if named is None:
+        log.warning("malformed_hint_dropped")
+        return
+    stop_at = time.monotonic() + TASK_SECONDS
+    delivery.deliver(named, _ids(ids), until=lambda: time.monotonic() > stop_at)
+    if time.monotonic() > stop_at:
+        dispatch.hint(named, [])
+
+
+@shared_task(name="resetdelivery.wake_due", **_OPTIONS)
+def wake_due() -> None:
+    """Publish hints for retries whose time has come."""
+    recovery.wake_due()
+
+
+@shared_task(name="resetdelivery.sweep", **_OPTIONS)
+def sweep() -> None:
+    """Put back abandoned work."""
+    recovery.sweep()
+
+
+@shared_task(name="resetdelivery.expire_overdue", **_OPTIONS)
+def expire_overdue() -> None:
+    """End work that is past help."""
+    recovery.expire_overdue()
+
+
+def _channel(name: object) -> Channel | None:
+    configured = get_settings().channels
+    return next((channel for channel in configured if channel.value == name), None)
+
+
+def _ids(ids: object) -> list[int]:
+    """The row ids of a hint; what is none is left out, for the rows themselves say what is due."""
+    if not isinstance(ids, list):
+        return []
+    return [i for i in ids if isinstance(i, int) and not isinstance(i, bool) and 0 < i < 2**63]

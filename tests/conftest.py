@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.cache import cache
+
+from notifications.channels import Channel
+from notifications.testing import ScriptedTransport
+from resetdelivery import delivery
+from resetdelivery.models import Attempt, Delivery, ResetIntent
+
+UseTransport = Callable[[Channel, ScriptedTransport], ScriptedTransport]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_cache() -> Iterator[None]:
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def use_transport(monkeypatch: pytest.MonkeyPatch) -> UseTransport:
+    """Put a scripted transport on a channel; the others accept everything."""
+    transports = {channel: ScriptedTransport() for channel in Channel}
+    monkeypatch.setattr(delivery, "get_transport", transports.__getitem__)
+
+    def use(channel: Channel, transport: ScriptedTransport) -> ScriptedTransport:
+        transports[channel] = transport
+        return transport
+
+    return use
+
+
+@pytest.fixture
+def email(use_transport: UseTransport) -> ScriptedTransport:
+    """The email channel's transport: accepts everything."""
+    return use_transport(Channel.EMAIL, ScriptedTransport())
+
+
+@pytest.fixture
+def sms(use_transport: UseTransport) -> ScriptedTransport:
+    """The SMS channel's transport: accepts everything."""
+    return use_transport(Channel.SMS, ScriptedTransport())
+
+
+@pytest.fixture
+def make_account() -> Callable[..., Any]:
+    """Creates shop accounts; each call a new one, with a phone unless told otherwise."""
+    made = 0
+
+    def make(**fields: Any) -> Any:
+        nonlocal made
+        made += 1
+        values = {
+            "username": f"buyer{made}",
+            "email": f"buyer{made}@example.com",
+            "phone": f"+4915112345{made:03}",
+            "password": "correct horse battery staple",
+        }
+        return get_user_model().objects.create_user(**{**values, **fields})
+
+    return make
+
+
+@pytest.fixture
+def account(db: None, make_account: Callable[..., Any]) -> Any:
+    """One shop account."""
+    return make_account()
+
+
+def age(seconds: float) -> None:
+    """Make everything that is stored ``seconds`` older, as if that time had passed."""
+    back = dt.timedelta(seconds=seconds)
+    shifts = {
+        ResetIntent: ("created_at", "expires_at", "cancel_requested_at", "closed_at"),
+        Delivery: ("due_at", "expires_at", "lease_expires_at", "hinted_at", "finished_at"),
+        Attempt: ("started_at", "finished_at"),
+    }
+    for model, names in shifts.items():
+        for row in model._default_manager.all():
+            moments = {name: getattr(row, name) for name in names}
+            changed = {name: at - back for name, at in moments.items() if at is not None}
+            model._default_manager.filter(pk=row.pk).update(**changed)
+
+
+def the_delivery(channel: Channel = Channel.EMAIL) -> Delivery:
+    """The only delivery on a channel, as it is stored now."""
+    return Delivery.objects.get(channel=channel)

@@ -1,0 +1,48 @@
+"""A pytest plugin that gives the run its database before Django reads its settings.
+
+``TEST_DATABASE`` is ``sqlite`` (the default) or ``postgres``: the server that ``DATABASE_URL``
+names, or one that is started here and ends with the run.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from examples.demo.embedded import start_postgres
+
+_open = ExitStack()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    folder = Path(_open.enter_context(tempfile.TemporaryDirectory(prefix="resetdelivery-tests-")))
+    wanted = os.environ.get("TEST_DATABASE", "sqlite")
+    if wanted == "postgres":
+        os.environ["DATABASE_URL"] = _open.enter_context(start_postgres(folder, durable=False)).url
+    elif wanted == "sqlite":
+        os.environ["DATABASE_URL"] = f"sqlite:///{folder / 'main.sqlite3'}"
+    else:
+        pytest.exit(f"TEST_DATABASE is {wanted!r}; use 'sqlite' or 'postgres'.", returncode=2)
+
+
+def pytest_report_header() -> str:
+    return f"database: {os.environ.get('TEST_DATABASE', 'sqlite')}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    _open.close()
+
+
+@pytest.fixture
+def postgres_only() -> Iterator[None]:
+    """For what SQLite cannot do: two writers at once. A named skip there."""
+    if os.environ.get("TEST_DATABASE", "sqlite") != "postgres":
+        pytest.skip("needs two writers at once: runs on PostgreSQL")
+    yield

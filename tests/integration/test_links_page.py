@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.tokens import default_token_generator
+from django.core.exceptions import ImproperlyConfigured
+from django.test import Client, RequestFactory, override_settings
+from django.test.client import _MonkeyPatchedWSGIResponse as Response
+from django.urls import reverse
+
+from examples.marketplace.models import User
+from resetdelivery.directory import DjangoUserDirectory, get_directory
+from resetdelivery.links import utc_now
+from resetdelivery.views import PasswordResetConfirmView
+
+pytestmark = pytest.mark.django_db
+
+OLD, NEW = "the old password", "quite another password"
+INVALID = "This link no longer works"
+
+
+@pytest.fixture
+def user() -> User:
+    return User.objects.create_user("anna", email="anna@shop.example", phone="+4915228817386", password=OLD)
+
+
+class Clock:
+    """The generator's clock, set by hand."""
+
+    def __init__(self, now: dt.datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> dt.datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock(utc_now().replace(microsecond=0))
+    directory = get_directory()
+    assert isinstance(directory, DjangoUserDirectory)
+    monkeypatch.setattr(directory.token_generator, "_clock", clock)
+    return clock
+
+
+def path_of_link(user: User, expires_at: dt.datetime) -> str:
+    ref = str(user.pk)
+    directory = get_directory()
+    return urlsplit(directory.make_link(directory.get_many([ref])[ref], expires_at)).path
+
+
+@pytest.fixture
+def path(user: User, clock: Clock) -> str:
+    """Path of a link that lives ten minutes."""
+    return path_of_link(user, clock.now + dt.timedelta(minutes=10))
+
+
+def opened(client: Client, path: str) -> str:
+    """Where a person is who clicked the link."""
+    return client.get(path).headers["Location"]
+
+
+def set_password(client: Client, page: str, password: str = NEW) -> Response:
+    return client.post(page, {"new_password1": password, "new_password2": password})
+
+
+def has_password(user: User, password: str) -> bool:
+    return User.objects.get(pk=user.pk).check_password(password)
+
+
+def test_a_person_sets_a_new_password_by_the_link(client: Client, user: User, path: str) -> None:
+    response = set_password(client, opened(client, path))
+    assert response.headers["Location"] == reverse("password_reset_complete")
+    assert has_password(user, NEW)
+
+
+def test_the_token_is_not_in_the_address_of_the_page(client: Client, path: str) -> None:
+    assert opened(client, path).endswith("/set-password/")
+
+
+def test_a_link_works_once(client: Client, user: User, path: str) -> None:
+    set_password(client, opened(client, path))
+    assert INVALID in Client().get(path).content.decode()
+
+
+@pytest.mark.parametrize("method", ["get", "head", "options"])
+def test_scanners_consume_nothing(client: Client, user: User, path: str, method: str) -> None:
+    for _ in range(3):
+        scanner = Client()
+        getattr(scanner, method)(path)
+        getattr(scanner, method)(path.rsplit("/", 2)[0] + "/set-password/")
+    set_password(client, opened(client, path))
+    assert has_password(user, NEW)
+
+
+def test_a_post_to_the_link_itself_changes_nothing(client: Client, user: User, path: str) -> None:
+    set_password(client, path)
+    assert has_password(user, OLD)
+
+
+def test_a_link_that_expires_between_page_and_post_is_invalid(
+    client: Client, user: User, path: str, clock: Clock
+) -> None:
+    page = opened(client, path)
+    clock.now += dt.timedelta(minutes=10)
+    assert INVALID in set_password(client, page).content.decode()
+    assert has_password(user, OLD)
+
+
+def test_a_link_works_in_its_last_moment(client: Client, user: User, path: str, clock: Clock) -> None:
+    page = opened(client, path)
+    clock.now += dt.timedelta(minutes=10) - dt.timedelta(microseconds=1)
+    set_password(client, page)
+    assert has_password(user, NEW)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"is_active": False}, id="made inactive"),
+        pytest.param({"password": make_password(None)}, id="moved to single sign-on"),
+        pytest.param({"password": make_password("a third password")}, id="password changed"),
+        pytest.param({"email": "anna@elsewhere.example"}, id="address changed"),
+        pytest.param({"phone": "+4917604069001"}, id="number changed"),
+    ],
+)
+def test_an_account_that_changed_after_the_page_was_shown_is_refused(
+    client: Client, user: User, path: str, changes: dict[str, Any]
+) -> None:
+    page = opened(client, path)
+    User.objects.filter(pk=user.pk).update(**changes)
+    assert INVALID in set_password(client, page).content.decode()
+    assert not has_password(user, NEW)
+
+
+def test_an_account_that_is_gone_is_refused(client: Client, user: User, path: str) -> None:
+    page = opened(client, path)
+    user.delete()
+    assert INVALID in set_password(client, page).content.decode()
+
+
+def test_a_sign_in_after_the_page_was_shown_leaves_the_link_alive(
+    client: Client, user: User, path: str
+) -> None:
+    page = opened(client, path)
+    Client().login(username="anna", password=OLD)
+    set_password(client, page)
+    assert has_password(user, NEW)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/reset/!/x/",
+        "/reset/Nw/x/",
+        "/reset/Nw/set-password/",
+        "/reset/OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5/x-0/",
+    ],
+)
+def test_an_incomplete_link_shows_the_invalid_page(client: Client, user: User, path: str) -> None:
+    assert INVALID in client.get(path).content.decode()
+
+
+def test_a_stock_link_is_refused(client: Client, user: User, path: str) -> None:
+    uid = path.split("/")[2]
+    stock = reverse("password_reset_confirm", args=[uid, default_token_generator.make_token(user)])
+    assert INVALID in client.get(stock).content.decode()
+
+
+def test_old_sessions_die_with_the_old_password(client: Client, user: User, path: str) -> None:
+    elsewhere = Client()
+    elsewhere.login(username="anna", password=OLD)
+    assert elsewhere.get("/").context["user"].is_authenticated
+    set_password(client, opened(client, path))
+    assert not elsewhere.get("/").context["user"].is_authenticated
+
+
+def test_a_reset_signs_nobody_in(client: Client, user: User, path: str) -> None:
+    set_password(client, opened(client, path))
+    assert SESSION_KEY not in client.session
+
+
+def test_passwords_that_differ_are_told_and_the_link_goes_on_working(
+    client: Client, user: User, path: str
+) -> None:
+    page = opened(client, path)
+    response = client.post(page, {"new_password1": NEW, "new_password2": NEW + "!"})
+    assert 'role="alert"' in response.content.decode()
+    set_password(client, page)
+    assert has_password(user, NEW)
+
+
+@pytest.mark.parametrize("state", ["redirect", "page", "invalid", "success"])
+def test_every_answer_is_kept_from_caches_search_engines_and_referrers(
+    client: Client, path: str, state: str
+) -> None:
+    response = {
+        "redirect": lambda: client.get(path),
+        "page": lambda: client.get(opened(client, path)),
+        "invalid": lambda: client.get("/reset/Nw/x/"),
+        "success": lambda: set_password(client, opened(client, path)),
+    }[state]()
+    assert response.headers["Referrer-Policy"] == "no-referrer"
+    assert response.headers["X-Robots-Tag"] == "noindex"
+    assert {"no-store", "private"} <= set(response.headers["Cache-Control"].split(", "))
+
+
+def test_the_page_is_open_where_all_others_ask_for_a_sign_in(client: Client, path: str) -> None:
+    guard = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+    with override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, guard]):
+        assert opened(client, path).endswith("/set-password/")
+
+
+def test_a_token_generator_can_be_passed_as_to_djangos_view(user: User) -> None:
+    class Rejecting:
+        def check_token(self, user: object, token: object) -> bool:
+            return False
+
+    view = PasswordResetConfirmView.as_view(
+        token_generator=Rejecting(), template_name="marketplace/reset_confirm.html"
+    )
+    request = RequestFactory().get("/")
+    request.session = {}  # type: ignore[assignment]
+    response = view(request, uidb64="Nw", token="set-password")
+    assert response.context_data["validlink"] is False  # type: ignore[attr-defined]
+
+
+def test_a_directory_without_a_token_generator_is_told_what_the_page_needs() -> None:
+    with (
+        override_settings(RESETDELIVERY={"DIRECTORY": f"{__name__}.{_Foreign.__name__}"}),
+        pytest.raises(ImproperlyConfigured, match=r"_Foreign, .*as_view\(token_generator=\.\.\.\)"),
+    ):
+        PasswordResetConfirmView.as_view()(RequestFactory().get("/"), uidb64="Nw", token="x")
+
+
+class _Foreign:
+    """A directory of another account system."""

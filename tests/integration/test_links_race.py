@@ -1,0 +1,118 @@
+"""Two people, or two tabs, use one link at the same moment."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.auth.forms import SetPasswordForm
+from django.db import connection, connections
+from django.test import Client
+
+from examples.marketplace.models import User
+from resetdelivery.directory import get_directory
+from resetdelivery.links import utc_now
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CEILING_SECONDS = 20.0
+WAITING_FOR_A_ROW = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%FOR UPDATE%'
+"""
+
+
+@pytest.fixture
+def postgres_here() -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("row locks exist on PostgreSQL only, and this run's database is " + connection.vendor)
+
+
+@pytest.fixture
+def page() -> Callable[[], tuple[Client, str]]:
+    """Makes browsers that have opened the one link: each a client and its page."""
+    ref = str(User.objects.create_user("anna", email="anna@shop.example", password="the old password").pk)
+    directory = get_directory()
+    expires_at = utc_now().replace(microsecond=0) + dt.timedelta(minutes=10)
+    link = urlsplit(directory.make_link(directory.get_many([ref])[ref], expires_at)).path
+
+    def browser() -> tuple[Client, str]:
+        client = Client()
+        return client, client.get(link).headers["Location"]
+
+    return browser
+
+
+class Gate:
+    """Stops the first password form on its way into the database until it is let go."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.open = threading.Event()
+        self._plain_save = SetPasswordForm.save
+
+    def save(self, form: SetPasswordForm[User], *args: Any, **kwargs: Any) -> User:
+        if not self.reached.is_set():
+            self.reached.set()
+            assert self.open.wait(CEILING_SECONDS)
+        return self._plain_save(form, *args, **kwargs)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    gate = Gate()
+    monkeypatch.setattr(SetPasswordForm, "save", lambda form, *a, **k: gate.save(form, *a, **k))
+    return gate
+
+
+def use(browser: tuple[Client, str], password: str) -> int:
+    """Post ``password``; the answer's status: 302 is success, 200 the page of an invalid link."""
+    client, page = browser
+    try:
+        return client.post(page, {"new_password1": password, "new_password2": password}).status_code
+    finally:
+        connections.close_all()
+
+
+def wait_until(fact: Callable[[], bool]) -> None:
+    ends = time.monotonic() + CEILING_SECONDS
+    while not fact():
+        assert time.monotonic() < ends, "what was waited for did not happen"
+        threading.Event().wait(0.01)
+
+
+def waits_for_a_row() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(WAITING_FOR_A_ROW)
+        return bool(cursor.fetchone()[0])
+
+
+@pytest.mark.usefixtures("postgres_here")
+def test_two_uses_of_one_link_at_once_give_one_success(
+    page: Callable[[], tuple[Client, str]], gate: Gate
+) -> None:
+    early, late = page(), page()
+    with ThreadPoolExecutor(2) as pool:
+        first: Future[int] = pool.submit(use, early, "password of the first")
+        assert gate.reached.wait(CEILING_SECONDS)
+        second: Future[int] = pool.submit(use, late, "password of the second")
+        try:
+            wait_until(lambda: second.done() or waits_for_a_row())
+        finally:
+            gate.open.set()
+        assert (first.result(CEILING_SECONDS), second.result(CEILING_SECONDS)) == (302, 200)
+    assert User.objects.get(username="anna").check_password("password of the first")
+
+
+def test_two_uses_of_one_link_one_after_the_other_give_one_success(
+    page: Callable[[], tuple[Client, str]],
+) -> None:
+    early, late = page(), page()
+    assert (use(early, "password of the first"), use(late, "password of the second")) == (302, 200)
+    assert User.objects.get(username="anna").check_password("password of the first")
