@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from notifications.deadline import Deadline
+from notifications.deadline import Deadline, DeadlinePassed
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -27,6 +27,10 @@ T = TypeVar("T")
 
 class PeerTimeout(Exception):
     """The other side did not get on with it before the deadline."""
+
+
+class _NothingLeft(PeerTimeout):
+    """The deadline had passed before the operation began: of a sender's bytes, none went out."""
 
 
 class ConnectFailed(OSError):
@@ -40,21 +44,19 @@ class DeadlineSocket(socket.socket):
 
     def recv(self, bufsize: int, flags: int = 0, /) -> bytes:
         """Receive as :meth:`socket.socket.recv`; :class:`PeerTimeout` at the deadline."""
-        return _within(self, super().recv, bufsize, flags)
+        return _receive(self, super().recv, bufsize, flags)
 
     def recv_into(self, buffer: WriteableBuffer, nbytes: int = 0, flags: int = 0) -> int:
         """Receive into ``buffer``; :class:`PeerTimeout` at the deadline."""
-        return _within(self, super().recv_into, buffer, nbytes, flags)
+        return _receive(self, super().recv_into, buffer, nbytes, flags)
 
     def send(self, data: ReadableBuffer, flags: int = 0, /) -> int:
         """Send some of ``data``; :class:`PeerTimeout` at the deadline."""
-        _check(self.deadline)
-        return _within(self, super().send, data, flags)
+        return _send(self, super().send, data, flags)
 
     def sendall(self, data: ReadableBuffer, flags: int = 0, /) -> None:
         """Send all of ``data``; :class:`PeerTimeout` at the deadline."""
-        _check(self.deadline)
-        _within(self, super().sendall, data, flags)
+        _send(self, super().sendall, data, flags)
 
 
 class DeadlineSSLSocket(ssl.SSLSocket):
@@ -64,22 +66,21 @@ class DeadlineSSLSocket(ssl.SSLSocket):
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
         """Receive as :meth:`ssl.SSLSocket.recv`; :class:`PeerTimeout` at the deadline."""
-        return _within(self, super().recv, buflen, flags)
+        return _receive(self, super().recv, buflen, flags)
 
     def recv_into(self, buffer: WriteableBuffer, nbytes: int | None = None, flags: int = 0) -> int:
         """Receive into ``buffer``; :class:`PeerTimeout` at the deadline."""
-        return _within(self, super().recv_into, buffer, nbytes, flags)
+        return _receive(self, super().recv_into, buffer, nbytes, flags)
 
     def send(self, data: ReadableBuffer, flags: int = 0) -> int:
         """Send some of ``data``; :class:`PeerTimeout` at the deadline. ``sendall`` goes through here."""
-        _check(self.deadline)
-        return _within(self, super().send, data, flags)
+        return _send(self, super().send, data, flags)
 
 
 AnyDeadlineSocket = DeadlineSocket | DeadlineSSLSocket
 
 
-def _within(sock: AnyDeadlineSocket, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def _receive(sock: AnyDeadlineSocket, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     if sock.deadline is not None:
         sock.settimeout(_time_left(sock.deadline))
     try:
@@ -88,15 +89,17 @@ def _within(sock: AnyDeadlineSocket, operation: Callable[P, T], *args: P.args, *
         raise PeerTimeout from None
 
 
-def _check(deadline: Deadline | None) -> None:
-    if deadline is not None:
-        deadline.check()
+def _send(sock: AnyDeadlineSocket, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    try:
+        return _receive(sock, operation, *args, **kwargs)
+    except _NothingLeft:
+        raise DeadlinePassed from None
 
 
 def _time_left(deadline: Deadline) -> float:
     remaining = deadline.remaining()
     if remaining <= 0:
-        raise PeerTimeout
+        raise _NothingLeft
     return remaining
 
 

@@ -11,9 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import structlog
-from celery import Celery, current_app
+from celery import Celery
+from celery.app import app_or_default
 from kombu import Connection, Producer
 from kombu.exceptions import ChannelError
 from kombu.pools import producers
@@ -60,7 +62,7 @@ def breaker() -> Breaker:
 
 def publish(task: str, args: Sequence[object], *, queue: str) -> None:
     """Send one task message; :class:`BrokerUnavailable` within the publish timeout otherwise."""
-    with _bounded(current_app._get_current_object()) as (app, producer):
+    with _bounded(app_or_default()) as (app, producer):
         app.send_task(
             task,
             args=list(args),
@@ -74,9 +76,10 @@ def publish(task: str, args: Sequence[object], *, queue: str) -> None:
 
 def queue_length(queue: str) -> int:
     """Messages that wait in ``queue``; :class:`BrokerUnavailable` if it cannot be said."""
-    with _bounded(current_app._get_current_object()) as (_, producer):
+    with _bounded(app_or_default()) as (_, producer):
         try:
-            return int(producer.channel.queue_declare(queue, passive=True).message_count)
+            channel: Any = producer.channel
+            return int(channel.queue_declare(queue, passive=True).message_count)
         except ChannelError:
             # Redis has no empty queues: one that is not there has nothing in it.
             return 0

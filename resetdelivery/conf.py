@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
+from django.utils.encoding import force_str
 
 from notifications.channels import Channel
 from resetdelivery.domain.idempotency import PseudonymKey
@@ -137,14 +138,17 @@ class Settings:
 
     def signing_keys(self) -> tuple[str, ...]:
         """Keys for links, the signing one first; Django's secret keys where none are set."""
-        return self.link_keys or (django_settings.SECRET_KEY, *django_settings.SECRET_KEY_FALLBACKS)
+        return self.link_keys or _django_secrets()
 
     def digest_keys(self) -> tuple[PseudonymKey, ...]:
         """Keys for pseudonyms, the one for new digests first."""
         if self.pseudonym_keys:
             return tuple(PseudonymKey(id=i, secret=s.encode()) for i, s in self.pseudonym_keys.items())
-        secrets = (django_settings.SECRET_KEY, *django_settings.SECRET_KEY_FALLBACKS)
-        return tuple(PseudonymKey(id=_key_id(secret), secret=secret.encode()) for secret in secrets)
+        return tuple(PseudonymKey(id=_key_id(s), secret=s.encode()) for s in _django_secrets())
+
+
+def _django_secrets() -> tuple[str, ...]:
+    return tuple(map(force_str, [django_settings.SECRET_KEY, *django_settings.SECRET_KEY_FALLBACKS]))
 
 
 def _key_id(secret: str) -> str:

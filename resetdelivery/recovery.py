@@ -103,7 +103,7 @@ def _expire_some(connection: BaseDatabaseWrapper, channel: Channel, useful_floor
             f"WHERE id IN ({marks(list(found))}) AND {overdue}",
             [DeliveryReason.NO_USEFUL_TIME_LEFT.value, *found, channel.value, useful_floor_seconds],
         )
-        ended = cursor.rowcount
+        ended = int(cursor.rowcount)
         close_intents(connection, cursor, list(found.values()))
     return ended
 
@@ -120,7 +120,7 @@ def _hint_forgotten(alias: str, settings: Settings) -> int:
     )
 
 
-def _hint(alias: str, condition: str, params: Sequence[object]) -> int:
+def _hint(alias: str, condition: str, params: Sequence[float]) -> int:
     """Hint at due rows under ``condition``, channel by channel; how many rows."""
     return sum(
         _hint_channel(connections[alias], channel, condition, params) for channel in get_settings().channels
@@ -128,7 +128,7 @@ def _hint(alias: str, condition: str, params: Sequence[object]) -> int:
 
 
 def _hint_channel(
-    connection: BaseDatabaseWrapper, channel: Channel, condition: str, params: Sequence[object]
+    connection: BaseDatabaseWrapper, channel: Channel, condition: str, params: Sequence[float]
 ) -> int:
     if not _has_room(connection, channel):
         return 0
@@ -155,13 +155,13 @@ def _has_room(connection: BaseDatabaseWrapper, channel: Channel) -> bool:
     if not ready:
         return False
     try:
-        return broker.queue_length(get_settings().channel(channel).queue) <= ready
+        return broker.queue_length(get_settings().channel(channel).queue) <= int(ready)
     except broker.BrokerUnavailable:
         return False
 
 
 def _take_hints(
-    connection: BaseDatabaseWrapper, channel: Channel, condition: str, params: Sequence[object]
+    connection: BaseDatabaseWrapper, channel: Channel, condition: str, params: Sequence[float]
 ) -> list[int]:
     """Stamp ``hinted_at`` on a bounded number of due rows; two sweeps at once take different ones."""
     now = now_sql(connection)

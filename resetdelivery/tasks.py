@@ -1,15 +1,16 @@
 """Entry points for Celery workers: ids in, nothing out. What they do lives elsewhere.
 
-Every option that a host's own defaults could change is pinned: acknowledged early, never
-retried by Celery, no result.
+They are acknowledged early, never retried by Celery, and leave no result: the row is the record.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import ParamSpec
 
 import structlog
-from celery import shared_task
+from celery import Task, shared_task
 
 from notifications.channels import Channel
 from resetdelivery import delivery, dispatch, recovery
@@ -17,21 +18,29 @@ from resetdelivery.conf import get_settings
 
 log = structlog.get_logger("resetdelivery.tasks")
 
-#: A task under constant load hands over to the next hint after this long.
+#: A task under constant load hands over to the next hint after this long. Its last batch may
+#: take a few send budgets more, which is what the pinned time limits leave room for.
 TASK_SECONDS = 20.0
 
-_OPTIONS = {
-    "acks_late": False,
-    "reject_on_worker_lost": False,
-    "ignore_result": True,
-    "max_retries": 0,
-    "serializer": "json",
-    "track_started": False,
-    "expires": None,
-}
+P = ParamSpec("P")
 
 
-@shared_task(name=dispatch.DELIVER_TASK, **_OPTIONS)
+def _task(name: str) -> Callable[[Callable[P, None]], Task[P, None]]:
+    """A shared task with every option pinned that a host's own defaults could change."""
+    return shared_task(
+        name=name,
+        acks_late=False,
+        reject_on_worker_lost=False,
+        ignore_result=True,
+        max_retries=0,
+        serializer="json",
+        track_started=False,
+        soft_time_limit=150,
+        time_limit=180,
+    )
+
+
+@_task(dispatch.DELIVER_TASK)
 def deliver(channel: object = None, ids: object = None, *_: object, **__: object) -> None:
     """Deliver what is due on a channel, the named rows first; a malformed hint is dropped."""
     named = _channel(channel)
@@ -44,19 +53,19 @@ def deliver(channel: object = None, ids: object = None, *_: object, **__: object
         dispatch.hint(named, [])
 
 
-@shared_task(name="resetdelivery.wake_due", **_OPTIONS)
+@_task("resetdelivery.wake_due")
 def wake_due() -> None:
     """Publish hints for retries whose time has come."""
     recovery.wake_due()
 
 
-@shared_task(name="resetdelivery.sweep", **_OPTIONS)
+@_task("resetdelivery.sweep")
 def sweep() -> None:
     """Put back abandoned work."""
     recovery.sweep()
 
 
-@shared_task(name="resetdelivery.expire_overdue", **_OPTIONS)
+@_task("resetdelivery.expire_overdue")
 def expire_overdue() -> None:
     """End work that is past help."""
     recovery.expire_overdue()

@@ -42,13 +42,13 @@ class PasswordResetConfirmView(DjangoPasswordResetConfirmView):
             self.token_generator = directory_token_generator()
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Django's, in a transaction unless the method is safe; never cached, indexed or referred from."""
+        """Django's, in a transaction unless the method is safe; not cached, indexed or told elsewhere."""
         if request.method in SAFE_METHODS:
             response = super().dispatch(request, *args, **kwargs)
         else:
             with transaction.atomic(using=router.db_for_write(get_user_model())):
                 response = super().dispatch(request, *args, **kwargs)
-        response["Referrer-Policy"] = "no-referrer"
+        response["Referrer-Policy"] = referrer_policy(response)
         response["X-Robots-Tag"] = "noindex"
         return response
 
@@ -58,6 +58,15 @@ class PasswordResetConfirmView(DjangoPasswordResetConfirmView):
         if user is None or self.request.method in SAFE_METHODS:
             return user
         return locked(user)
+
+
+def referrer_policy(response: HttpResponseBase) -> str:
+    """Nothing at all from the address that has the token; nothing to other sites from a page.
+
+    Not ``no-referrer`` on a page: a browser then sends ``Origin: null`` with its forms (Fetch
+    standard, "append a request Origin header"), which Django's CSRF check refuses.
+    """
+    return "no-referrer" if 300 <= response.status_code < 400 else "same-origin"
 
 
 def locked(user: _User) -> _User | None:

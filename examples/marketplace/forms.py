@@ -22,8 +22,11 @@ class ForgotPasswordForm(forms.Form):
             "max_length": "That is too long for an email address or username.",
         },
     )
-    request_key = forms.UUIDField(initial=uuid.uuid4, required=False, widget=forms.HiddenInput)
+    request_key = forms.CharField(initial=uuid.uuid4, required=False, widget=forms.HiddenInput)
 
     def clean_request_key(self) -> str:
         """The key as text; a new one where none came, or where it was tampered with."""
-        return str(self.cleaned_data["request_key"] or uuid.uuid4())
+        try:
+            return str(uuid.UUID(self.cleaned_data["request_key"]))
+        except ValueError:
+            return str(uuid.uuid4())

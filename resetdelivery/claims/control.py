@@ -61,7 +61,7 @@ def _probe(
         """,
         [probe_after_seconds, channel.value],
     )
-    return cursor.rowcount
+    return int(cursor.rowcount)
 
 
 def holds(connection: BaseDatabaseWrapper, cursor: CursorWrapper, channel: Channel) -> bool:

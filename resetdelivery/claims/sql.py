@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
@@ -46,12 +47,12 @@ def values_cte(name: str, columns: Sequence[str], rows: Sequence[Row]) -> str:
     return f"{name}({', '.join(columns)}) AS (VALUES {', '.join([one] * len(rows))})"
 
 
-def flat(connection: BaseDatabaseWrapper, rows: Sequence[Row]) -> list[object]:
+def flat(connection: BaseDatabaseWrapper, rows: Sequence[Row]) -> list[Any]:
     """The parameters of :func:`values_cte`, as the database wants its moments."""
     return [_adapted(connection, value) for row in rows for value in row]
 
 
-def _adapted(connection: BaseDatabaseWrapper, value: Value) -> object:
+def _adapted(connection: BaseDatabaseWrapper, value: Value) -> Any:
     if isinstance(value, dt.datetime):
         return connection.ops.adapt_datetimefield_value(value)
     return value

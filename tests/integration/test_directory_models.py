@@ -29,7 +29,7 @@ def member_model(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Ite
 
         class Member(AbstractBaseUser):
             id = models.UUIDField(primary_key=True, default=uuid.uuid4)
-            handle = models.CharField(max_length=32, unique=True)
+            handle = models.CharField(max_length=64, unique=True)
             contact = models.EmailField(blank=True)
 
             objects = BaseUserManager()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,7 +12,6 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.tokens import default_token_generator
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client, RequestFactory, override_settings
-from django.test.client import _MonkeyPatchedWSGIResponse as Response
 from django.urls import reverse
 
 from examples.marketplace.models import User
@@ -66,7 +66,7 @@ def opened(client: Client, path: str) -> str:
     return client.get(path).headers["Location"]
 
 
-def set_password(client: Client, page: str, password: str = NEW) -> Response:
+def set_password(client: Client, page: str, password: str = NEW) -> Any:
     return client.post(page, {"new_password1": password, "new_password2": password})
 
 
@@ -196,19 +196,47 @@ def test_passwords_that_differ_are_told_and_the_link_goes_on_working(
     assert has_password(user, NEW)
 
 
-@pytest.mark.parametrize("state", ["redirect", "page", "invalid", "success"])
-def test_every_answer_is_kept_from_caches_search_engines_and_referrers(
-    client: Client, path: str, state: str
+ANSWERS: dict[str, Callable[[Client, str], Any]] = {
+    "redirect": lambda client, path: client.get(path),
+    "page": lambda client, path: client.get(opened(client, path)),
+    "invalid": lambda client, path: client.get("/reset/Nw/x/"),
+    "success": lambda client, path: set_password(client, opened(client, path)),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_every_answer_is_kept_from_caches_and_search_engines(
+    client: Client, path: str, answer: Callable[[Client, str], Any]
 ) -> None:
-    response = {
-        "redirect": lambda: client.get(path),
-        "page": lambda: client.get(opened(client, path)),
-        "invalid": lambda: client.get("/reset/Nw/x/"),
-        "success": lambda: set_password(client, opened(client, path)),
-    }[state]()
-    assert response.headers["Referrer-Policy"] == "no-referrer"
-    assert response.headers["X-Robots-Tag"] == "noindex"
-    assert {"no-store", "private"} <= set(response.headers["Cache-Control"].split(", "))
+    headers = answer(client, path).headers
+    assert headers["X-Robots-Tag"] == "noindex"
+    assert {"no-store", "private"} <= set(headers["Cache-Control"].split(", "))
+
+
+@pytest.mark.parametrize(
+    ("answer", "policy"),
+    [
+        ("redirect", "no-referrer"),
+        ("page", "same-origin"),
+        ("invalid", "same-origin"),
+        ("success", "no-referrer"),
+    ],
+)
+def test_no_other_site_learns_the_address_of_an_answer(
+    client: Client, path: str, answer: str, policy: str
+) -> None:
+    assert ANSWERS[answer](client, path).headers["Referrer-Policy"] == policy
+
+
+def test_a_browser_may_send_the_form_past_the_csrf_check(user: User, path: str) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    page = opened(browser, path)
+    html = browser.get(page)
+    # What a browser does (Fetch standard): under "no-referrer" it hides the origin even from its own site.
+    origin = "null" if html.headers["Referrer-Policy"] == "no-referrer" else "http://testserver"
+    form = {"new_password1": NEW, "new_password2": NEW, "csrfmiddlewaretoken": html.context["csrf_token"]}
+    browser.post(page, form, headers={"origin": origin})
+    assert has_password(user, NEW)
 
 
 def test_the_page_is_open_where_all_others_ask_for_a_sign_in(client: Client, path: str) -> None:

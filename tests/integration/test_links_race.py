@@ -29,12 +29,6 @@ WAITING_FOR_A_ROW = """
 
 
 @pytest.fixture
-def postgres_here() -> None:
-    if connection.vendor != "postgresql":
-        pytest.skip("row locks exist on PostgreSQL only, and this run's database is " + connection.vendor)
-
-
-@pytest.fixture
 def page() -> Callable[[], tuple[Client, str]]:
     """Makes browsers that have opened the one link: each a client and its page."""
     ref = str(User.objects.create_user("anna", email="anna@shop.example", password="the old password").pk)
@@ -93,7 +87,7 @@ def waits_for_a_row() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-@pytest.mark.usefixtures("postgres_here")
+@pytest.mark.usefixtures("postgres_only")
 def test_two_uses_of_one_link_at_once_give_one_success(
     page: Callable[[], tuple[Client, str]], gate: Gate
 ) -> None:

@@ -44,10 +44,12 @@ def test_redis_answers_at_its_url(tmp_path: Path) -> None:
 
 
 def test_redis_refuses_a_stranger_on_the_same_machine(tmp_path: Path) -> None:
-    with start_redis(tmp_path, environ=NO_URLS) as server:
-        with socket.create_connection(address(server)) as stranger:
-            stranger.sendall(b"PING\r\n")
-            assert stranger.recv(100).startswith(b"-NOAUTH")
+    with (
+        start_redis(tmp_path, environ=NO_URLS) as server,
+        socket.create_connection(address(server)) as stranger,
+    ):
+        stranger.sendall(b"PING\r\n")
+        assert stranger.recv(100).startswith(b"-NOAUTH")
 
 
 def test_a_stopped_redis_leaves_its_port(tmp_path: Path) -> None:

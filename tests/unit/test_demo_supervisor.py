@@ -12,6 +12,7 @@ from types import FrameType
 
 import pytest
 
+from examples.demo import child
 from examples.demo.child import Command, StartFailure
 from examples.demo.supervisor import (
     LONGEST_PAUSE_SECONDS,
@@ -64,8 +65,12 @@ class Stage:
         return int((self.folder / name).read_text())
 
     def kill_then_wait_for(self, name: str, line: str) -> None:
-        """Run the supervisor, kill `name` under it, and return when it has reported a line that starts so."""
+        """Kill `name` under the supervisor, and run that until it has reported a line that starts so."""
         os.kill(self.pid(name), signal.SIGKILL)
+        self.wait_for(line)
+
+    def wait_for(self, line: str) -> None:
+        """Run the supervisor until it has reported a line that starts so."""
         self.supervisor.run(lambda: any(reported.startswith(line) for reported in self.lines))
 
 
@@ -106,6 +111,22 @@ def test_a_program_that_keeps_dying_is_started_again_ever_more_slowly(stage: Sta
     stage.supervisor.start(stage.program("worker", script=well_once + STAND_IN))
     stage.kill_then_wait_for("worker", "worker ended (exit code 3); starting it again in 1 s")
     assert "worker ended (SIGKILL); starting it again in 0.5 s" in stage.lines
+
+
+def test_an_amended_program_is_started_the_new_way_after_its_end(stage: Stage) -> None:
+    stage.supervisor.start(stage.program("worker"))
+    stage.supervisor.amend(stage.program("worker", script="raise SystemExit(4)"))
+    stage.kill_then_wait_for("worker", "worker ended (exit code 4)")
+    assert stage.lines[-1] == "worker ended (exit code 4); starting it again in 1 s"
+
+
+def test_an_adopted_program_is_watched_like_the_others(stage: Stage) -> None:
+    program = stage.program("redis")
+    process = child.start(program.command)
+    stage.supervisor.adopt(program, process)
+    process.kill()
+    stage.wait_for("redis is started again")
+    assert stage.lines[0] == f"redis is ready (process {process.pid})"
 
 
 @pytest.mark.parametrize(

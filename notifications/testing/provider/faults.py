@@ -81,6 +81,7 @@ class Faults:
         self._lock = threading.Condition()
         self._script: list[tuple[Fault, int]] = []
         self._releases = 0
+        self._waiting = 0
         self._closed = False
 
     def add(self, fault: Fault) -> None:
@@ -107,7 +108,15 @@ class Faults:
         """Block until the next :meth:`release`, or the end."""
         with self._lock:
             before = self._releases
+            self._waiting += 1
+            self._lock.notify_all()
             self._lock.wait_for(lambda: self._releases > before or self._closed, WAIT_CEILING_SECONDS)
+            self._waiting -= 1
+
+    def wait_until_someone_waits(self, ceiling_seconds: float = 10.0) -> bool:
+        """Block until a fault holds or hangs; false if none did within the ceiling."""
+        with self._lock:
+            return self._lock.wait_for(lambda: self._waiting > 0, ceiling_seconds)
 
     def pause(self, seconds: float) -> None:
         """Let ``seconds`` go by, or less if the provider ends."""

@@ -74,7 +74,7 @@ class FakeProvider:
         """Serve in daemon threads."""
         servers: tuple[socketserver.BaseServer, ...] = (self.smtp, self.http)
         for server in servers:
-            thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+            thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
             thread.start()
             self._threads.append(thread)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import email
 import email.policy
 import re
@@ -78,6 +79,12 @@ class SmtpSession(socketserver.StreamRequestHandler):
         self._is_authenticated = False
         self._recipient = b""
         super().setup()
+
+    def finish(self) -> None:
+        """Close what TLS put over the server's own socket, too."""
+        with contextlib.suppress(OSError):
+            super().finish()
+        self.request.close()
 
     def handle(self) -> None:
         """Greet, then answer command by command."""
