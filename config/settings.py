@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from kombu import Queue
+from kombu import Exchange, Queue
 
 from config.env import BASE_DIR, env
 from config.logging import logging_config
@@ -164,7 +164,7 @@ CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_CREATE_MISSING_QUEUES = False
-CELERY_TASK_QUEUES = [Queue("email"), Queue("sms"), Queue("control")]
+CELERY_TASK_QUEUES = [Queue(name, Exchange(name), routing_key=name) for name in ("email", "sms", "control")]
 CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_ETA_TASK_LIMIT = 100

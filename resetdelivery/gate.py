@@ -86,8 +86,9 @@ def build_message(
     content = ResetContent(
         link=directory.make_link(account, claimed.expires_at),
         expires_at=claimed.expires_at,
-        # From the request and not from now, or a retry would read differently.
-        remaining=claimed.expires_at - claimed.requested_at,
+        # From the request and not from now, or a retry would read differently; from its whole
+        # second, as the expiry has no fraction either.
+        remaining=claimed.expires_at - claimed.requested_at.replace(microsecond=0),
     )
     brand = Brand(name=settings.brand, support=settings.support)
     if claimed.channel is Channel.SMS:

@@ -83,9 +83,9 @@ class Delivery(models.Model):
                 condition=Q(state__in=["leased", "submitting"]),
             ),
             models.Index(
-                name="resetdelivery_delivery_wait",
-                fields=["expires_at"],
-                condition=Q(state=DeliveryState.WAITING.value),
+                name="resetdelivery_delivery_idle",
+                fields=["channel", "expires_at", "id"],
+                condition=Q(state__in=["pending", "waiting"]),
             ),
         ]
 
