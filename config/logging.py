@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import logging.config
+import re
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
+
+#: A reset link's token, wherever a path or a message quotes it: a credential while it lives.
+_TOKEN = re.compile(r"[0-9a-z]{1,13}-[0-9a-f]{32}")
+
+
+def without_tokens(_: object, __: str, event: EventDict) -> EventDict:
+    """The event with every reset token in its texts replaced."""
+    return {key: _TOKEN.sub("[token]", v) if isinstance(v, str) else v for key, v in event.items()}
+
 
 _SHARED: list[Processor] = [
     structlog.contextvars.merge_contextvars,
@@ -34,7 +44,11 @@ def logging_config(*, form: str, debug: bool) -> None:
                 "structured": {
                     "()": structlog.stdlib.ProcessorFormatter,
                     "foreign_pre_chain": [*_SHARED, structlog.processors.format_exc_info],
-                    "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+                    "processors": [
+                        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                        without_tokens,
+                        renderer,
+                    ],
                 }
             },
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},

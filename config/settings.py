@@ -98,12 +98,6 @@ def database() -> dict[str, Any]:
 
 DATABASES = {"default": database()}
 
-EMAIL_HOST = env.str("EMAIL_HOST", default="localhost")
-EMAIL_PORT = env.int("EMAIL_PORT", default=25)
-EMAIL_HOST_USER = env.str("EMAIL_HOST_USER", default="")
-EMAIL_HOST_PASSWORD = env.str("EMAIL_HOST_PASSWORD", default="")
-DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="no-reply@shop.example")
-
 RESETDELIVERY = {
     "RESET_BASE_URL": env.str("RESET_BASE_URL", default="http://127.0.0.1:8000"),
     "BRAND": "Marketplace",
@@ -115,12 +109,12 @@ RESETDELIVERY = {
     "CHANNELS": {
         "email": {
             "OPTIONS": {
-                "host": EMAIL_HOST,
-                "port": EMAIL_PORT,
-                "username": EMAIL_HOST_USER,
-                "password": EMAIL_HOST_PASSWORD,
+                "host": env.str("EMAIL_HOST", default="localhost"),
+                "port": env.int("EMAIL_PORT", default=25),
+                "username": env.str("EMAIL_HOST_USER", default=""),
+                "password": env.str("EMAIL_HOST_PASSWORD", default=""),
                 "tls": env.str("EMAIL_TLS", default="none"),
-                "from_address": DEFAULT_FROM_EMAIL,
+                "from_address": env.str("EMAIL_FROM", default="no-reply@shop.example"),
             },
         },
         "sms": {

@@ -113,7 +113,9 @@ class DjangoUserDirectory:
         )
 
     def resolve(self, submitted: str, *, using: str | None = None) -> Sequence[str]:
-        """Accounts with this user name, then those with this address, the latest to join first.
+        """Accounts with this user name, then those with this address, the earliest to join first.
+
+        The earliest, so that nobody can push an account out by registering more with its address.
 
         One query, which indexes on the user name and on ``Upper(address)`` serve. Inactive accounts
         and those without a password are found too: delivery drops them, where nobody waits.
@@ -123,7 +125,7 @@ class DjangoUserDirectory:
             return ()
         name, address = self._username_field, self._email_field or self._username_field
         accounts = self._accounts(using).filter(Q(**{name: typed}) | Q(**{f"{address}__iexact": typed}))
-        found = list(accounts.order_by(*self._latest_first()).values_list("pk", name, address))
+        found = list(accounts.order_by(*self._earliest_first()).values_list("pk", name, address))
         named = [str(pk) for pk, username, _ in found if _same_text(username, typed)]
         addressed = [str(pk) for pk, _, email in found if _same_text(email, typed)]
         return tuple(dict.fromkeys(named + addressed))[:MAX_ACCOUNTS]
@@ -162,9 +164,9 @@ class DjangoUserDirectory:
         manager = self._model._default_manager
         return manager.using(using or router.db_for_read(self._model))
 
-    def _latest_first(self) -> tuple[str, ...]:
+    def _earliest_first(self) -> tuple[str, ...]:
         names = {f.name for f in self._model._meta.concrete_fields}
-        return ("-date_joined", "pk") if "date_joined" in names else ("pk",)
+        return ("date_joined", "pk") if "date_joined" in names else ("pk",)
 
     def _key(self, ref: str) -> object | None:
         """The primary key that ``ref`` writes in its one canonical form, or ``None``."""

@@ -4,6 +4,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_safe
 
 from examples.marketplace.forms import ForgotPasswordForm
@@ -24,6 +25,7 @@ def home(request: HttpRequest) -> HttpResponse:
 # Never cached: each showing of the form has a request key of its own.
 @never_cache
 @login_not_required
+@sensitive_post_parameters("email")
 def forgot_password(request: HttpRequest) -> HttpResponse:
     """Ask for a reset. Whatever was typed, and whoever it belongs to, the answer is one page."""
     form = ForgotPasswordForm(request.POST or None)
@@ -39,6 +41,7 @@ def forgot_password_sent(request: HttpRequest) -> HttpResponse:
     return render(request, "marketplace/forgot_password_sent.html")
 
 
+@sensitive_variables()
 def admitted(form: ForgotPasswordForm) -> bool:
     """Ask for the reset; if what was typed can belong to no account, say so on the form."""
     submitted, key = form.cleaned_data["email"], form.cleaned_data["request_key"]

@@ -18,7 +18,7 @@ from notifications.channels import Channel
 from resetdelivery import directory as module
 from resetdelivery.directory import DjangoUserDirectory
 
-EXPIRES_AT = timezone.now().replace(microsecond=0) + dt.timedelta(minutes=10)
+EXPIRES_AT = timezone.now().replace(microsecond=0) + dt.timedelta(hours=6)
 MEMBER_ID = uuid.UUID("3f1c2d9e-6f0b-4a57-8d0c-1c2b3a4d5e6f")
 
 
@@ -40,12 +40,34 @@ def member_model(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Ite
             class Meta:
                 app_label = "marketplace"
 
+    yield from with_table(Member, monkeypatch)
+
+
+@pytest.fixture
+def badge_model(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Any]]:
+    """A user model whose key is a text, its table for this test only."""
+    with isolate_apps("examples.marketplace"):
+
+        class Badge(AbstractBaseUser):
+            code = models.CharField(primary_key=True, max_length=32)
+            USERNAME_FIELD = "code"
+
+            objects = BaseUserManager()
+
+            class Meta:
+                app_label = "marketplace"
+
+    yield from with_table(Badge, monkeypatch)
+
+
+def with_table(model: type[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Any]]:
+    """``model`` as the user model, with a table as long as the test runs."""
     with connection.schema_editor() as editor:
-        editor.create_model(Member)
-    monkeypatch.setattr(module, "get_user_model", lambda: Member)
-    yield Member
+        editor.create_model(model)
+    monkeypatch.setattr(module, "get_user_model", lambda: model)
+    yield model
     with connection.schema_editor() as editor:
-        editor.delete_model(Member)
+        editor.delete_model(model)
 
 
 @pytest.fixture
@@ -75,6 +97,12 @@ def test_a_member_is_found_by_the_models_own_name_and_address_fields(member_mode
     member_model.objects.create(id=MEMBER_ID, handle="anna", contact="box@shop.example")
     directory = DjangoUserDirectory()
     assert directory.resolve("anna") == directory.resolve("BOX@shop.example") == (str(MEMBER_ID),)
+
+
+@pytest.mark.parametrize("ref", ["\x00", "\ud800", "a" * 100], ids=["nul", "surrogate", "too long"])
+def test_a_reference_that_no_text_key_can_be_is_absent(badge_model: type[Any], ref: str) -> None:
+    badge_model.objects.create(code="A-1")
+    assert list(DjangoUserDirectory().get_many(["A-1", ref])) == ["A-1"]
 
 
 def test_members_that_share_an_address_come_in_the_order_of_their_keys(member_model: type[Any]) -> None:

@@ -16,8 +16,6 @@ def test_the_picture_of_the_states_shows_exactly_the_transition_table() -> None:
     drawn = set(re.findall(r"^ {4}(\w+) --> (\w+)", text, re.MULTILINE))
     pairs = {(before.value, after.value) for before, afters in TRANSITIONS.items() for after in afters}
     assert drawn == pairs
-        (before.value, after.value) for before, afters in TRANSITIONS.items() for after in afters
-    }
 
 
 def test_a_delivery_begins_waiting_or_pending_and_nowhere_else() -> None:

@@ -3,16 +3,22 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+from django.conf.urls.i18n import i18n_patterns
 from django.core.exceptions import ImproperlyConfigured
 from django.test import RequestFactory, override_settings
-from django.urls import get_script_prefix, set_script_prefix, set_urlconf
+from django.urls import get_script_prefix, path, set_script_prefix, set_urlconf
 from django.utils import translation
 
 from examples.marketplace.models import User
 from resetdelivery.links import ResetTokenGenerator, base_url_problem, reset_link
+from resetdelivery.views import PasswordResetConfirmView
 
 EXPIRES_AT = dt.datetime(2027, 3, 14, 12, 30, tzinfo=dt.UTC)
 GENERATOR = ResetTokenGenerator(email_field="email", clock=lambda: EXPIRES_AT - dt.timedelta(minutes=5))
+
+urlpatterns = i18n_patterns(
+    path("r/<uidb64>/<token>/", PasswordResetConfirmView.as_view(), name="password_reset_confirm")
+)
 
 
 def customer(pk: int = 7) -> User:
@@ -51,6 +57,12 @@ def test_nothing_of_a_request_gets_into_a_link() -> None:
     finally:
         set_script_prefix(before)
         set_urlconf(None)
+
+
+@override_settings(ROOT_URLCONF=__name__, LANGUAGE_CODE="fr")
+def test_pages_with_a_language_in_their_path_have_one_address_in_every_language() -> None:
+    with translation.override("de"):
+        assert link(customer()).startswith("https://shop.example/fr/r/")
 
 
 @pytest.mark.parametrize(

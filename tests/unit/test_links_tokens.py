@@ -131,6 +131,14 @@ def test_a_stock_token_made_with_our_key_is_rejected_too() -> None:
     assert not long_ago.check_token(customer(), stock.make_token(customer()))
 
 
+def test_what_was_signed_for_another_purpose_is_no_token() -> None:
+    class Elsewhere(ResetTokenGenerator):
+        key_salt = PasswordResetTokenGenerator.key_salt
+
+    signed = Elsewhere(email_field="email", phone_field="phone", clock=generator()._clock)
+    assert not generator().check_token(customer(), signed.make_token_until(customer(), EXPIRES_AT))
+
+
 def test_a_token_of_an_older_key_still_works_after_a_rotation() -> None:
     with with_link_keys("the older link key"):
         old = token_of(customer())
