@@ -44,18 +44,18 @@ class DeadlineSocket(socket.socket):
 
     def recv(self, bufsize: int, flags: int = 0, /) -> bytes:
         """Receive as :meth:`socket.socket.recv`; :class:`PeerTimeout` at the deadline."""
-        return _receive(self, super().recv, bufsize, flags)
+        return _operate(self, super().recv, bufsize, flags)
 
     def recv_into(self, buffer: WriteableBuffer, nbytes: int = 0, flags: int = 0) -> int:
         """Receive into ``buffer``; :class:`PeerTimeout` at the deadline."""
-        return _receive(self, super().recv_into, buffer, nbytes, flags)
+        return _operate(self, super().recv_into, buffer, nbytes, flags)
 
     def send(self, data: ReadableBuffer, flags: int = 0, /) -> int:
-        """Send some of ``data``; :class:`PeerTimeout` at the deadline."""
+        """Send some of ``data``; :class:`PeerTimeout` at the deadline, ``DeadlinePassed`` after it."""
         return _send(self, super().send, data, flags)
 
     def sendall(self, data: ReadableBuffer, flags: int = 0, /) -> None:
-        """Send all of ``data``; :class:`PeerTimeout` at the deadline."""
+        """Send all of ``data``; :class:`PeerTimeout` at the deadline, ``DeadlinePassed`` after it."""
         _send(self, super().sendall, data, flags)
 
 
@@ -66,21 +66,21 @@ class DeadlineSSLSocket(ssl.SSLSocket):
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
         """Receive as :meth:`ssl.SSLSocket.recv`; :class:`PeerTimeout` at the deadline."""
-        return _receive(self, super().recv, buflen, flags)
+        return _operate(self, super().recv, buflen, flags)
 
     def recv_into(self, buffer: WriteableBuffer, nbytes: int | None = None, flags: int = 0) -> int:
         """Receive into ``buffer``; :class:`PeerTimeout` at the deadline."""
-        return _receive(self, super().recv_into, buffer, nbytes, flags)
+        return _operate(self, super().recv_into, buffer, nbytes, flags)
 
     def send(self, data: ReadableBuffer, flags: int = 0) -> int:
-        """Send some of ``data``; :class:`PeerTimeout` at the deadline. ``sendall`` goes through here."""
+        """Send some of ``data``, as the plain socket does; ``sendall`` goes through here."""
         return _send(self, super().send, data, flags)
 
 
 AnyDeadlineSocket = DeadlineSocket | DeadlineSSLSocket
 
 
-def _receive(sock: AnyDeadlineSocket, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def _operate(sock: AnyDeadlineSocket, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     if sock.deadline is not None:
         sock.settimeout(_time_left(sock.deadline))
     try:
@@ -91,7 +91,7 @@ def _receive(sock: AnyDeadlineSocket, operation: Callable[P, T], *args: P.args, 
 
 def _send(sock: AnyDeadlineSocket, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     try:
-        return _receive(sock, operation, *args, **kwargs)
+        return _operate(sock, operation, *args, **kwargs)
     except _NothingLeft:
         raise DeadlinePassed from None
 

@@ -124,8 +124,13 @@ def classify(phase: Phase, code: int, enhanced: str = "") -> tuple[OutcomeKind, 
     ``code`` is the three-digit code, ``-1`` for a reply without one; ``enhanced`` is the RFC 3463
     code, ``""`` if there was none. Always finds a row.
     """
-    rule = next(rule for rule in RULES if _matches(rule, phase, str(code), enhanced))
+    rule = matching_rule(phase, code, enhanced)
     return rule.kind, rule.reason
+
+
+def matching_rule(phase: Phase, code: int, enhanced: str) -> Rule:
+    """The row that decides."""
+    return next(rule for rule in RULES if _matches(rule, phase, str(code), enhanced))
 
 
 def _matches(rule: Rule, phase: Phase, code: str, enhanced: str) -> bool:

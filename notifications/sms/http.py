@@ -183,7 +183,7 @@ class _Exchange:
     def _read(self) -> Reply:
         with self._connection.getresponse() as response:
             body = response.read(MAX_REPLY_OCTETS)
-            self.reusable = response.isclosed() and not response.will_close
+            self.reusable = response.isclosed()
             headers = {name.lower(): value for name, value in response.getheaders()}
             return Reply(status=response.status, headers=headers, body=body)
 

@@ -21,8 +21,8 @@ MakeTwilio = Callable[..., TwilioTransport]
 
 
 @pytest.fixture
-def provider(tmp_path: Path) -> Iterator[FakeProvider]:
-    with FakeProvider(store=tmp_path / "provider.sqlite3") as running:
+def provider() -> Iterator[FakeProvider]:
+    with FakeProvider() as running:
         yield running
 
 
@@ -38,7 +38,12 @@ def make_smtp() -> Iterator[MakeSmtp]:
     made: list[SmtpTransport] = []
 
     def make(port: int, **options: object) -> SmtpTransport:
-        values = {"host": "127.0.0.1", "username": "", "tls": "none", "from_address": "Shop <shop@example.org>"}
+        values = {
+            "host": "127.0.0.1",
+            "username": "",
+            "tls": "none",
+            "from_address": "Shop <shop@example.org>",
+        }
         transport = SmtpTransport(port=port, **{**values, **options})  # type: ignore[arg-type]  # options of a test
         made.append(transport)
         return transport

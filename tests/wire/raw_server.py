@@ -7,9 +7,11 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 
+Conversation = Callable[[socket.socket], object]
+
 
 @contextlib.contextmanager
-def raw_server(*conversations: Callable[[socket.socket], None]) -> Iterator[int]:
+def raw_server(*conversations: Conversation) -> Iterator[int]:
     """Listen; hold one conversation per connection, in order; yields the port.
 
     A conversation that meets a closed connection is over. The socket closes after each.
@@ -26,7 +28,7 @@ def raw_server(*conversations: Callable[[socket.socket], None]) -> Iterator[int]
         thread.join(timeout=10)
 
 
-def _serve(listener: socket.socket, conversations: tuple[Callable[[socket.socket], None], ...]) -> None:
+def _serve(listener: socket.socket, conversations: tuple[Conversation, ...]) -> None:
     for conversation in conversations:
         try:
             connection, _ = listener.accept()
@@ -54,13 +56,11 @@ def wait_for_close(connection: socket.socket) -> None:
         pass
 
 
-def reply(answer: bytes, *, after: bytes = b"\r\n") -> Callable[[socket.socket], None]:
+def reply(answer: bytes, *, after: bytes = b"\r\n") -> Conversation:
     """A conversation of one answer, once ``after`` was received."""
 
     def converse(connection: socket.socket) -> None:
         read_until(connection, after)
         connection.sendall(answer)
-        connection.shutdown(socket.SHUT_WR)
-        wait_for_close(connection)
 
     return converse

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+from notifications.deadline import Deadline
 from notifications.message import EmailMessage, SmsMessage
 
 NOW = dt.datetime(2026, 11, 29, 12, 0, tzinfo=dt.UTC)
@@ -38,3 +39,8 @@ def an_sms(**changes: Any) -> SmsMessage:
         "expires_at": NOW + dt.timedelta(minutes=9),
     }
     return SmsMessage(**{**values, **changes})
+
+
+def soon() -> Deadline:
+    """Long enough for anything that is not meant to be late."""
+    return Deadline.after(10)

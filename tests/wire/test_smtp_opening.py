@@ -13,13 +13,9 @@ from notifications.outcome import Outcome, OutcomeKind, Reason
 from notifications.testing.provider import Behaviour, FakeProvider, Fault
 from tests.wire.conftest import CA_FILE, MakeSmtp
 from tests.wire.raw_server import raw_server, read_until, wait_for_close
-from tests.wire.samples import an_email
+from tests.wire.samples import an_email, soon
 
 CREDENTIALS = ("shop", "marked-password")
-
-
-def soon() -> Deadline:
-    return Deadline.after(10)
 
 
 @pytest.fixture(params=["starttls", "implicit"])
@@ -61,6 +57,7 @@ def test_a_server_without_starttls_gets_no_message(provider: FakeProvider, make_
     assert transport.submit(an_email(), soon()) == Outcome(
         kind=OutcomeKind.MISCONFIGURED, reason=Reason.TLS_FAILED
     )
+    assert [command[:4] for command in provider.smtp.commands] == [b"ehlo"]
 
 
 def test_a_temporary_refusal_of_starttls_is_transient(
@@ -103,7 +100,7 @@ def test_a_handshake_that_stalls_cannot_outlast_the_deadline(make_smtp: MakeSmtp
         started = time.monotonic()
         outcome = make_smtp(port, tls="implicit", ca_file=CA_FILE).submit(an_email(), Deadline.after(0.3))
     assert outcome == Outcome(kind=OutcomeKind.TRANSIENT, reason=Reason.TIMEOUT_BEFORE_SUBMIT)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 5
 
 
 def test_a_handshake_with_something_that_is_no_tls_server_fails_as_tls(make_smtp: MakeSmtp) -> None:
@@ -123,9 +120,7 @@ def test_a_login_opens_the_session(make_smtp: MakeSmtp) -> None:
 
 
 @pytest.mark.parametrize("options", [{"username": "shop", "password": "wrong"}, {"username": ""}])
-def test_wrong_or_missing_credentials_are_our_mistake(
-    make_smtp: MakeSmtp, options: dict[str, str]
-) -> None:
+def test_wrong_or_missing_credentials_are_our_mistake(make_smtp: MakeSmtp, options: dict[str, str]) -> None:
     with FakeProvider(smtp_credentials=CREDENTIALS) as provider:
         outcome = make_smtp(provider.smtp_port, **options).submit(an_email(), soon())
     assert outcome == Outcome(kind=OutcomeKind.MISCONFIGURED, reason=Reason.AUTHENTICATION_FAILED)
@@ -168,9 +163,10 @@ def test_an_unknown_host_is_transient(make_smtp: MakeSmtp, monkeypatch: pytest.M
 
 def test_a_reset_connection_is_transient(provider: FakeProvider, make_smtp: MakeSmtp) -> None:
     provider.faults.add(Fault(channel="email", behaviour=Behaviour.REFUSE))
-    assert make_smtp(provider.smtp_port).submit(an_email(), soon()) == Outcome(
-        kind=OutcomeKind.TRANSIENT, reason=Reason.DISCONNECTED_BEFORE_SUBMIT
-    )
+    outcome = make_smtp(provider.smtp_port).submit(an_email(), soon())
+    assert outcome.kind is OutcomeKind.TRANSIENT
+    # The reset may overtake the last step of connecting.
+    assert outcome.reason in (Reason.CONNECT_FAILED, Reason.DISCONNECTED_BEFORE_SUBMIT)
 
 
 def test_opening_has_a_budget_of_its_own(provider: FakeProvider, make_smtp: MakeSmtp) -> None:

@@ -94,13 +94,13 @@ def _sms_body(letter: Letter) -> str:
 
 
 def _item(letter: Letter) -> str:
-    preview = " ".join(letter.text.split())[:140]
+    first_line = letter.text.strip().partition("\n")[0]
     return f"""
 <li data-id="{letter.id}"><a class="letter" href="/messages/{letter.id}">
 <span class="badge {letter.channel}">{_NAMES.get(letter.channel, letter.channel)}</span>
 <span class="to">{html.escape(letter.recipient)}</span>
 {_time(letter.received_at)}
-<span class="subject">{html.escape(letter.subject or preview)}</span>
+<span class="subject">{html.escape(letter.subject or first_line)}</span>
 </a></li>"""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socketserver
 import ssl
 import threading
@@ -38,22 +39,22 @@ class FakeProvider:
     ) -> None:
         self.store = store if isinstance(store, Store) else Store(store)
         self.faults = Faults()
-        self.smtp = SmtpServer(
-            (HOST, smtp_port),
-            store=self.store,
-            faults=self.faults,
-            tls=tls,
-            implicit_tls=implicit_tls,
-            credentials=smtp_credentials,
-        )
-        try:
+        self._threads: list[threading.Thread] = []
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.store.close)
+            self.smtp = SmtpServer(
+                (HOST, smtp_port),
+                store=self.store,
+                faults=self.faults,
+                tls=tls,
+                implicit_tls=implicit_tls,
+                credentials=smtp_credentials,
+            )
+            undo.callback(self.smtp.server_close)
             self.http = HttpServer(
                 (HOST, http_port), store=self.store, faults=self.faults, credentials=sms_credentials
             )
-        except OSError:
-            self.smtp.server_close()
-            raise
-        self._threads: list[threading.Thread] = []
+            undo.pop_all()
 
     @property
     def smtp_port(self) -> int:
