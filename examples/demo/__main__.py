@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import threading
 
-from examples.demo import child, demo, once
+from examples.demo import child, demo, once, tether
 from examples.demo.browser import PageFailure
 from examples.demo.child import StartFailure
 from examples.demo.demo import Demo
@@ -20,6 +21,7 @@ PATIENCE_SECONDS = 30.0
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo. 0: stopped by a person, or the one reset went all the way; 1: it failed, and why."""
     options = _parser().parse_args(arguments)
+    end_with_make()
     supervisor = Supervisor(report)
     print("Starting the demo", flush=True)
     try:
@@ -42,6 +44,12 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def end_with_make() -> None:
+    """Under `make`, stop when it is gone, however it went: its Ctrl-C is ours anyway, a kill -9 is not."""
+    if "MAKELEVEL" in os.environ and sys.platform == "linux":
+        tether.die_with_parent(os.getppid(), signal.SIGTERM)
+
+
 def report(line: str) -> None:
     """Print one line of progress."""
     print(f"  {line}", flush=True)
@@ -58,7 +66,7 @@ def block(up: Demo) -> str:
         "Logs": str(up.place.folder),
     }
     rows = [f"  {name:<20}{address}" for name, address in pages.items()]
-    accounts = [f"  {line}" for line in up.accounts.strip().splitlines()]
+    accounts = [f"  {line}".rstrip() for line in up.accounts.strip().splitlines()]
     return "\n".join(["", *rows, "", *accounts, "", "  Ctrl-C stops everything.", ""])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from examples.demo.supervisor import Program, Supervisor
 
 STATE = programs.ROOT / ".demo"
 COMMAND_SECONDS = 120.0
+TRIES = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +69,20 @@ def running(
         undo.callback(supervisor.stop)
         listener = undo.enter_context(ports.listen(programs.WEB_PORT))
         redis = _start_redis(supervisor, home.path, base, report)
-        bare = Place(environment=base, folder=home.path)
-        addresses = _start_inbox(supervisor, bare, web_port=listener.getsockname()[1])
+        smtp_port, inbox_port = _start_inbox(supervisor, Place(environment=base, folder=home.path))
+        addresses = Addresses(
+            web=ports.address(listener.getsockname()[1]), inbox=ports.address(inbox_port), smtp_port=smtp_port
+        )
         database_url = base.get("DATABASE_URL") or f"sqlite:///{home.path / 'shop.sqlite3'}"
         environment = programs.environment(
             base, addresses=addresses, database_url=database_url, redis_url=redis.url
         )
         place = Place(environment=environment, folder=home.path)
         accounts = _prepare(place, report)
-        supervisor.start(*_chosen(place, addresses, listener.fileno(), left_out))
+        flower = _start_rest(
+            supervisor, place, programs.web(place, addresses.web, listener.fileno()), left_out
+        )
+        addresses = dataclasses.replace(addresses, flower=flower)
         yield Demo(addresses=addresses, place=place, accounts=accounts, left_out=left_out)
 
 
@@ -91,19 +98,29 @@ def _start_redis(
     return redis
 
 
-def _start_inbox(supervisor: Supervisor, place: Place, *, web_port: int) -> Addresses:
+def _start_inbox(supervisor: Supervisor, place: Place) -> tuple[int, int]:
+    """The SMTP and the HTTP port of the inbox, which is started."""
     ready_file = place.folder / "inbox.json"
-    supervisor.start(programs.inbox(place, ready_file, http_port=ports.pick(programs.INBOX_PORT)))
-    taken = json_written(ready_file) or {}
-    smtp_port, http_port = int(str(taken["smtp_port"])), int(str(taken["http_port"]))
+    at = functools.partial(programs.inbox, place, ready_file)
+    http_port = start_on_a_port(supervisor, programs.INBOX_PORT, lambda port: at(http_port=port))
+    smtp_port = int(str((json_written(ready_file) or {})["smtp_port"]))
     # If it has to be started again, then where everybody knows it.
-    supervisor.amend(programs.inbox(place, ready_file, smtp_port=smtp_port, http_port=http_port))
-    return Addresses(
-        web=f"http://{ports.LOOPBACK}:{web_port}",
-        inbox=f"http://{ports.LOOPBACK}:{http_port}",
-        flower=f"http://{ports.LOOPBACK}:{ports.pick(programs.FLOWER_PORT)}",
-        smtp_port=smtp_port,
-    )
+    supervisor.amend(at(smtp_port=smtp_port, http_port=http_port))
+    return smtp_port, http_port
+
+
+def start_on_a_port(supervisor: Supervisor, preferred: int, program: Callable[[int], Program]) -> int:
+    """Start a program that opens its port itself; on another one when somebody was quicker."""
+    for _ in range(TRIES):
+        port = ports.pick(preferred)
+        try:
+            supervisor.start(program(port))
+        except StartFailure:
+            if ports.pick(port) == port:  # free: something else was wrong
+                raise
+        else:
+            return port
+    raise StartFailure(f"Each of {TRIES} free ports was taken before {program(0).name} could open it.")
 
 
 def _prepare(place: Place, report: Callable[[str], None]) -> str:
@@ -111,14 +128,18 @@ def _prepare(place: Place, report: Callable[[str], None]) -> str:
     report("the database is migrated")
     accounts = child.output(programs.manage(place, "create_demo_accounts"), COMMAND_SECONDS)
     report("two shop accounts are there")
-    return accounts
+    if not place.owns_database:  # its admin pages have their own accounts
+        return accounts
+    child.output(programs.manage(place, "createsuperuser", "--noinput"), COMMAND_SECONDS)
+    password = place.environment["DJANGO_SUPERUSER_PASSWORD"]
+    return f"{accounts}\nThe admin pages know admin, with the password {password}\n"
 
 
-def _chosen(place: Place, addresses: Addresses, listener: int, left_out: tuple[str, ...]) -> list[Program]:
-    everything = [
-        programs.web(place, addresses.web, listener),
-        *programs.workers(place),
-        programs.beat(place),
-        programs.flower(place, addresses.flower),
-    ]
-    return [program for program in everything if not program.name.startswith(left_out)]
+def _start_rest(supervisor: Supervisor, place: Place, web: Program, left_out: tuple[str, ...]) -> str:
+    """Start what uses the servers; Flower's address, empty when it is left out."""
+    everything = [web, *programs.workers(place), programs.beat(place)]
+    supervisor.start(*(program for program in everything if not program.name.startswith(left_out)))
+    if "flower".startswith(left_out):
+        return ""
+    flower = functools.partial(programs.flower, place)
+    return ports.address(start_on_a_port(supervisor, programs.FLOWER_PORT, flower))

@@ -25,6 +25,11 @@ def pick(preferred: int = 0) -> int:
         return int(listener.getsockname()[1])
 
 
+def address(port: int) -> str:
+    """The address of the pages on a port of this machine."""
+    return f"http://{LOOPBACK}:{port}"
+
+
 def _listener(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:

@@ -27,8 +27,8 @@ class Addresses:
 
     web: str
     inbox: str
-    flower: str
     smtp_port: int
+    flower: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,11 @@ class Place:
 
     environment: Mapping[str, str] = dataclasses.field(repr=False)
     folder: Path
+
+    @property
+    def owns_database(self) -> bool:
+        """Whether the database is a file that goes with the folder."""
+        return str(self.folder) in self.environment["DATABASE_URL"]
 
     def command(self, name: str, *arguments: str, descriptors: tuple[int, ...] = ()) -> Command:
         """A Python module's command line, logging to `NAME.log` in the run's folder."""
@@ -52,7 +57,10 @@ class Place:
 def environment(
     base: Mapping[str, str], *, addresses: Addresses, database_url: str, redis_url: str
 ) -> dict[str, str]:
-    """The settings of one run. Its secrets are drawn here, live in memory only, and end with it."""
+    """The settings of one run, complete, so that no `.env` file has a say.
+
+    Its secrets are drawn here, live in memory only, and end with it.
+    """
     return {
         **base,
         "DJANGO_SETTINGS_MODULE": "config.settings",
@@ -66,15 +74,21 @@ def environment(
         "REDIS_URL": redis_url,
         "RESET_BASE_URL": addresses.web,
         "DISPATCH": "broker",
+        "RECOVERY": "on",
         "EMAIL_HOST": ports.LOOPBACK,
         "EMAIL_PORT": str(addresses.smtp_port),
         "EMAIL_TLS": "none",
+        "EMAIL_HOST_USER": "",
+        "EMAIL_HOST_PASSWORD": "",
         "EMAIL_FROM": "no-reply@marketplace.example",
         "TWILIO_BASE_URL": addresses.inbox,
         "TWILIO_ACCOUNT_SID": f"AC{secrets.token_hex(16)}",
         "TWILIO_AUTH_TOKEN": secrets.token_hex(16),
         "TWILIO_FROM": "+15005550006",
         "LOG_FORMAT": "console",
+        "DJANGO_SUPERUSER_USERNAME": "admin",
+        "DJANGO_SUPERUSER_EMAIL": "admin@shop.example",
+        "DJANGO_SUPERUSER_PASSWORD": secrets.token_urlsafe(9),
     }
 
 
@@ -132,13 +146,13 @@ def beat(place: Place) -> Program:
     )
 
 
-def flower(place: Place, address: str) -> Program:
+def flower(place: Place, port: int) -> Program:
     """Flower, on the loopback address only: it has no sign-in here."""
-    options = (f"--address={ports.LOOPBACK}", f"--port={address.rpartition(':')[2]}")
+    options = (f"--address={ports.LOOPBACK}", f"--port={port}")
     return Program(
         name="flower",
         command=place.command("flower", "-m", "celery", "-A", "config", "flower", *options),
-        ready=functools.partial(probes.http_answers, f"{address}/healthcheck"),
+        ready=functools.partial(probes.http_answers, f"{ports.address(port)}/healthcheck"),
     )
 
 

@@ -55,18 +55,18 @@ def test_no_secret_is_in_a_command_line_or_a_repr(tmp_path: Path) -> None:
         programs.web(here, "http://w:1", 7),
         programs.beat(here),
     ]
-    shown = repr([here, *table, *programs.workers(here), programs.flower(here, ADDRESSES.flower)])
+    shown = repr([here, *table, *programs.workers(here), programs.flower(here, 5555)])
     assert [name for name, value in here.environment.items() if "KEY" in name and value in shown] == []
 
 
 def test_every_program_of_the_table_runs_with_this_interpreter(tmp_path: Path) -> None:
     here = place(tmp_path)
-    table = [programs.web(here, "http://w:1", 7), programs.beat(here), programs.flower(here, "http://f:3")]
+    table = [programs.web(here, "http://w:1", 7), programs.beat(here), programs.flower(here, 5555)]
     assert {program.command.arguments[0] for program in table} == {sys.executable}
 
 
 def test_flower_listens_on_this_machine_only(tmp_path: Path) -> None:
-    arguments = programs.flower(place(tmp_path), "http://127.0.0.1:5555").command.arguments
+    arguments = programs.flower(place(tmp_path), 5555).command.arguments
     assert {"--address=127.0.0.1", "--port=5555"} <= set(arguments)
 
 
@@ -125,3 +125,9 @@ def test_a_ready_file_counts_when_it_is_whole(
     if written is not None:
         file.write_text(written)
     assert json_written(file) == read
+
+
+def test_the_demo_sets_every_setting_of_the_example_file_but_the_pools_size() -> None:
+    lines = (programs.ROOT / ".env.example").read_text().splitlines()
+    named = {line.partition("=")[0] for line in lines if line and not line.startswith("#")}
+    assert named - set(settings()) == {"DATABASE_POOL_SIZE"}

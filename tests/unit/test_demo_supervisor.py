@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +14,9 @@ from types import FrameType
 
 import pytest
 
-from examples.demo import child
+from examples.demo import child, ports
 from examples.demo.child import Command, StartFailure
+from examples.demo.demo import start_on_a_port
 from examples.demo.supervisor import (
     LONGEST_PAUSE_SECONDS,
     Program,
@@ -52,9 +55,9 @@ class Stage:
         self.lines.append(line)
         self.supervisor.wake()
 
-    def program(self, name: str, *, script: str = STAND_IN, server: bool = False) -> Program:
+    def program(self, name: str, *arguments: str, script: str = STAND_IN, server: bool = False) -> Program:
         command = Command(
-            arguments=(sys.executable, "-c", script, name, str(self.folder)),
+            arguments=(sys.executable, "-c", script, name, str(self.folder), *arguments),
             environment={},
             log=self.folder / f"{name}.log",
             folder=self.folder,
@@ -127,6 +130,35 @@ def test_an_adopted_program_is_watched_like_the_others(stage: Stage) -> None:
     process.kill()
     stage.wait_for("redis is started again")
     assert stage.lines[0] == f"redis is ready (process {process.pid})"
+
+
+LISTENING = """
+import pathlib, signal, socket, sys
+server = socket.create_server(("127.0.0.1", int(sys.argv[3])))
+(pathlib.Path(sys.argv[2]) / sys.argv[1]).touch()
+signal.pause()
+"""
+
+
+def test_a_program_whose_port_was_taken_meanwhile_gets_another(stage: Stage) -> None:
+    with contextlib.ExitStack() as quicker:
+        tried: list[int] = []
+
+        def listening(port: int) -> Program:
+            if not tried:
+                quicker.enter_context(socket.create_server((ports.LOOPBACK, port)))
+            tried.append(port)
+            return stage.program("inbox", str(port), script=LISTENING)
+
+        assert start_on_a_port(stage.supervisor, 0, listening) == tried[1]
+        assert tried[0] != tried[1]
+
+
+def test_a_program_that_fails_for_another_reason_is_not_tried_again(stage: Stage) -> None:
+    broken = "import pathlib, sys; (pathlib.Path(sys.argv[2]) / 'tries').open('a').write('!'); sys.exit(3)"
+    with pytest.raises(StartFailure, match="inbox ended with exit code 3"):
+        start_on_a_port(stage.supervisor, 0, lambda port: stage.program("inbox", str(port), script=broken))
+    assert (stage.folder / "tries").read_text() == "!"
 
 
 @pytest.mark.parametrize(
