@@ -19,14 +19,20 @@ from resetdelivery.cancellation import request_cancel
 from resetdelivery.clock import database_now
 from resetdelivery.conf import Dispatch, Settings, get_settings
 from resetdelivery.directory import Account, AccountDirectory, get_directory
-from resetdelivery.domain.idempotency import lock_number, request_text
+from resetdelivery.domain.idempotency import request_text
 from resetdelivery.domain.reasons import CancelReason
 from resetdelivery.domain.request import ResetRequest, absolute_expiry
 from resetdelivery.domain.retry import still_useful
 from resetdelivery.domain.states import Authority, DeliveryState, IntentState, Strategy
-from resetdelivery.exceptions import IdempotencyConflict
+from resetdelivery.exceptions import IdempotencyConflict, without_text
 from resetdelivery.models import Delivery, IdempotencyKey, ResetIntent
-from resetdelivery.pseudonyms import account_digest_parts, every_pseudonym, is_pseudonym_of, pseudonym
+from resetdelivery.pseudonyms import (
+    account_digest_parts,
+    every_pseudonym,
+    is_pseudonym_of,
+    lock_numbers,
+    pseudonym,
+)
 from resetdelivery.rollout import authorities
 
 #: Begins the account reference of an intent that leads to no account.
@@ -59,13 +65,12 @@ def admit(request: ResetRequest, *, using: str) -> Admission:
     directory = get_directory()
     refs = _account_refs(request, directory)
     with transaction.atomic(using=using):
-        _lock(pseudonym("key lock", request.client, request.idempotency_key).value, using)
-        for digest in sorted(pseudonym("account lock", ref).value for ref in refs):
-            _lock(digest, using)
+        _lock(lock_numbers("key lock", request.client, request.idempotency_key), using)
+        _lock(sorted(n for ref in refs for n in lock_numbers("account lock", ref)), using)
         replay = _replay(request, using)
         if replay:
             return replay
-        terms = _terms(request, directory.get_many(refs), using)
+        terms = _terms(request, without_text(directory.get_many, refs), using)
         places = [_admit_account(terms, ref) for ref in refs]
         _remember_key(terms, places[0].intent)
         dispatch.hint_after_commit([d for place in places for d in place.deliveries], using=using)
@@ -85,15 +90,16 @@ def _account_refs(request: ResetRequest, directory: AccountDirectory) -> list[st
     typed = request.submitted or ""
     # A pseudonym and not what was typed: no table of ours holds an address.
     decoy = DECOY_PREFIX + pseudonym("decoy", typed.strip().casefold()).value
-    return list(directory.resolve(typed)) or [decoy]
+    return list(without_text(directory.resolve, typed)) or [decoy]
 
 
-def _lock(digest: str, using: str) -> None:
-    """Hold ``digest`` until the transaction ends; on SQLite the transaction itself is the lock."""
+def _lock(numbers: Sequence[int], using: str) -> None:
+    """Hold ``numbers`` until the transaction ends; on SQLite the transaction itself is the lock."""
     connection = connections[using]
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [lock_number(digest)])
+            for number in numbers:
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
 
 
 def _replay(request: ResetRequest, using: str) -> Admission | None:

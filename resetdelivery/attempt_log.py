@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import structlog
-
 from resetdelivery.claims import Settled
+from resetdelivery.logs import get_logger
 
-log = structlog.get_logger("resetdelivery.attempt")
+log = get_logger("resetdelivery.attempt")
 
 
 def write(settled: Settled) -> None:

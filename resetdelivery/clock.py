@@ -12,12 +12,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 _NOW = {
     # Not now(): that is the transaction's start, and a lock may have been waited for since.
     "postgresql": "clock_timestamp()",
-    # Django stores UTC as text; milliseconds keep text order and time order the same.
-    "sqlite": "strftime('%%Y-%%m-%%d %%H:%%M:%%f','now')",
+    # Django stores UTC as text with six digits; with fewer, text order would not be time order.
+    "sqlite": "(strftime('%%Y-%%m-%%d %%H:%%M:%%f','now') || '000')",
 }
 _AFTER = {
     "postgresql": "(clock_timestamp() + %s * interval '1 second')",
-    "sqlite": "strftime('%%Y-%%m-%%d %%H:%%M:%%f','now', %s || ' seconds')",
+    "sqlite": "(strftime('%%Y-%%m-%%d %%H:%%M:%%f','now', %s || ' seconds') || '000')",
 }
 _SECONDS_BETWEEN = {
     "postgresql": "EXTRACT(EPOCH FROM ({later} - {earlier}))",

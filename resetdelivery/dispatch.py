@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-import structlog
 from django.db import transaction
 
 from notifications.channels import Channel
 from resetdelivery import broker
 from resetdelivery.conf import Dispatch, get_settings
 from resetdelivery.domain.states import DeliveryState
+from resetdelivery.logs import get_logger
 from resetdelivery.models import Delivery
 
-log = structlog.get_logger("resetdelivery.dispatch")
+log = get_logger("resetdelivery.dispatch")
 
 DELIVER_TASK = "resetdelivery.deliver"
 

@@ -7,12 +7,21 @@
     │   ├── InvalidAccountRef
     │   ├── InvalidIdempotencyKey
     │   └── InvalidOption
-    └── IdempotencyConflict      this key was used for another request
+    ├── IdempotencyConflict      this key was used for another request
+    └── StepFailed               something else failed; its class and place, not its text
 
 No text names an account, an address or a key: only lengths and configured values.
 """
 
 from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class ResetDeliveryError(Exception):
@@ -51,3 +60,27 @@ class IdempotencyConflict(ResetDeliveryError):
             "This idempotency key was used before, for a different request. "
             "Send the first request unchanged, or use a new key."
         )
+
+
+class StepFailed(ResetDeliveryError):
+    """A step was interrupted by an error of another kind.
+
+    The text is that error's class and where it arose. Its own text may name an address or repeat
+    a provider, and Celery, Flower and error reports would carry it on.
+    """
+
+    def __init__(self, cause: Exception) -> None:
+        place = traceback.extract_tb(cause.__traceback__)[-1]
+        super().__init__(
+            f"{type(cause).__name__} in {place.name} ({PurePath(place.filename).name}:{place.lineno})"
+        )
+
+
+def without_text(step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What ``step`` returns; what it raises is left behind, and :class:`StepFailed` comes instead."""
+    try:
+        return step(*args, **kwargs)
+    except Exception as error:
+        failure = StepFailed(error)
+    # Out here the new error has no context: nothing leads from it to the old one.
+    raise failure

@@ -17,12 +17,15 @@ from resetdelivery.directory import Account, AccountDirectory, get_directory
 from resetdelivery.domain.decisions import Standing, Verdict, judge
 from resetdelivery.domain.reasons import DeliveryReason
 from resetdelivery.domain.states import Authority, DeliveryState
+from resetdelivery.logs import get_logger
 from resetdelivery.pseudonyms import account_digest_parts, is_pseudonym_of
+
+log = get_logger("resetdelivery.gate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A batch after the gate: what may be sent, and what ends here."""
+    """A batch after the gate: what may be sent, and what ends here. Some may be in neither."""
 
     ready: Sequence[Ready]
     refused: Sequence[tuple[Claimed, Verdict]]
@@ -36,12 +39,27 @@ def judge_batch(batch: Sequence[Claimed], *, now: dt.datetime) -> Judged:
     refused: list[tuple[Claimed, Verdict]] = []
     for claimed in batch:
         account = accounts.get(claimed.account_ref)
-        answer = _judge(claimed, account, directory, now)
+        answer = _judge_or_leave(claimed, account, directory, now)
         if isinstance(answer, Verdict):
             refused.append((claimed, answer))
-        else:
+        elif answer is not None:
             ready.append(answer)
     return Judged(ready=ready, refused=refused)
+
+
+def _judge_or_leave(
+    claimed: Claimed, account: Account | None, directory: AccountDirectory, now: dt.datetime
+) -> Ready | Verdict | None:
+    """``None`` where judging raised: that row waits for the sweep, and holds up no other.
+
+    Its lease runs out, it comes back, and ``max_claims`` ends it if that goes on.
+    """
+    try:
+        return _judge(claimed, account, directory, now)
+    except Exception as error:
+        # Its text may hold the address or the link.
+        log.error("gate_raised", delivery=str(claimed.reference), error_class=type(error).__name__)
+        return None
 
 
 def _judge(

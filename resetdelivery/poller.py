@@ -7,15 +7,16 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
-import structlog
 from django.db import close_old_connections
 
 from notifications.channels import Channel
 from resetdelivery import recovery
 from resetdelivery.conf import get_settings
 from resetdelivery.delivery import deliver
+from resetdelivery.exceptions import without_text
+from resetdelivery.logs import get_logger
 
-log = structlog.get_logger("resetdelivery.poller")
+log = get_logger("resetdelivery.poller")
 
 
 class Poller:
@@ -36,7 +37,13 @@ class Poller:
         signal.signal(signal.SIGINT, handler)
 
     def run_once(self) -> int:
-        """One recovery step and one round of every channel; how many deliveries were claimed."""
+        """One recovery step and one round of every channel; how many deliveries were claimed.
+
+        :class:`~resetdelivery.exceptions.StepFailed` if a step of it raised.
+        """
+        return without_text(self._round)
+
+    def _round(self) -> int:
         self._recover()
         return sum(self._deliver(channel) for channel in self._settings.channels)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resetdelivery.conf import get_settings
-from resetdelivery.domain.idempotency import Digest, digest_matches, keyed_digest
+from resetdelivery.domain.idempotency import Digest, digest_matches, keyed_digest, lock_number
 
 
 def pseudonym(purpose: str, *parts: str) -> Digest:
@@ -19,6 +19,16 @@ def every_pseudonym(purpose: str, *parts: str) -> list[str]:
 def is_pseudonym_of(stored: str, purpose: str, *parts: str) -> bool:
     """Whether ``stored`` was made of ``parts``, by whichever configured key it names."""
     return digest_matches(stored, get_settings().digest_keys(), purpose, *parts)
+
+
+def lock_numbers(purpose: str, *parts: str) -> list[int]:
+    """Advisory lock numbers under every configured key, ascending.
+
+    All of them and not the newest one's: while keys rotate, two processes that put different keys
+    first must still meet in one lock.
+    """
+    keys = get_settings().digest_keys()
+    return sorted(lock_number(keyed_digest(key, purpose, *parts).value) for key in keys)
 
 
 def account_digest_parts(ref: str, state: str | None) -> tuple[str, str, str]:

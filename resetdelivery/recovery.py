@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import structlog
 from django.db import connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -21,9 +20,10 @@ from resetdelivery.clock import after_sql, now_sql, seconds_between_sql
 from resetdelivery.conf import Dispatch, Recovery, Settings, get_settings
 from resetdelivery.domain.lease import waves
 from resetdelivery.domain.reasons import DeliveryReason
+from resetdelivery.logs import get_logger
 from resetdelivery.models import Delivery
 
-log = structlog.get_logger("resetdelivery.recovery")
+log = get_logger("resetdelivery.recovery")
 
 #: Rows named in one message: a task claims that many at once and finds the rest by itself.
 HINT_SIZE = 50

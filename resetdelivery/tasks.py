@@ -5,18 +5,20 @@ They are acknowledged early, never retried by Celery, and leave no result: the r
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import ParamSpec
 
-import structlog
 from celery import Task, shared_task
 
 from notifications.channels import Channel
 from resetdelivery import delivery, dispatch, recovery
 from resetdelivery.conf import get_settings
+from resetdelivery.exceptions import without_text
+from resetdelivery.logs import get_logger
 
-log = structlog.get_logger("resetdelivery.tasks")
+log = get_logger("resetdelivery.tasks")
 
 #: A task under constant load hands over to the next hint after this long. Its last batch may
 #: take a few send budgets more, which is what the pinned time limits leave room for.
@@ -26,8 +28,11 @@ P = ParamSpec("P")
 
 
 def _task(name: str) -> Callable[[Callable[P, None]], Task[P, None]]:
-    """A shared task with every option pinned that a host's own defaults could change."""
-    return shared_task(
+    """A shared task with every option pinned that a host's own defaults could change.
+
+    What it raises, Celery logs and Flower shows: only the error's class and place get out.
+    """
+    register: Callable[[Callable[P, None]], Task[P, None]] = shared_task(
         name=name,
         acks_late=False,
         reject_on_worker_lost=False,
@@ -38,6 +43,15 @@ def _task(name: str) -> Callable[[Callable[P, None]], Task[P, None]]:
         soft_time_limit=150,
         time_limit=180,
     )
+
+    def registered(run: Callable[P, None]) -> Task[P, None]:
+        @functools.wraps(run)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+            without_text(run, *args, **kwargs)
+
+        return register(guarded)
+
+    return registered
 
 
 @_task(dispatch.DELIVER_TASK)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from resetdelivery.models import Attempt, Delivery, ResetIntent
 
@@ -39,7 +39,12 @@ class Timeline:
 
 def timeline_of(intent: ResetIntent) -> Timeline:
     """The timeline of a stored intent."""
-    events = sorted(_events(intent), key=lambda event: event.at)
+    events = list(_events(intent))
+    if intent.closed_at:
+        closed = Event(at=intent.closed_at, channel="", text="closed: nothing more can happen")
+        events.append(_after(events, closed))
+    # A stable sort: of two things at one moment, the cause was told first.
+    events.sort(key=lambda event: event.at)
     return Timeline(
         reference=intent.reference,
         state=intent.state,
@@ -51,22 +56,22 @@ def timeline_of(intent: ResetIntent) -> Timeline:
 def _events(intent: ResetIntent) -> Iterator[Event]:
     yield Event(at=intent.created_at, channel="", text="requested")
     if intent.cancel_requested_at:
-        yield _intent_event(intent.cancel_requested_at, f"asked to stop: {_words(intent.cancel_reason)}")
+        text = f"asked to stop: {_words(intent.cancel_reason)}"
+        yield Event(at=intent.cancel_requested_at, channel="", text=text)
     for delivery in intent.deliveries.order_by("position").prefetch_related("attempt_rows"):
         yield from _delivery_events(delivery)
-    if intent.closed_at:
-        yield _intent_event(intent.closed_at, "closed: nothing more can happen")
 
 
-def _intent_event(at: dt.datetime, text: str) -> Event:
-    return Event(at=at, channel="", text=text)
+def _after(causes: Iterable[Event], event: Event) -> Event:
+    """``event``, not before what led to it: SQLite's clock has fewer digits than a worker's."""
+    return replace(event, at=max([event.at, *(cause.at for cause in causes)]))
 
 
 def _delivery_events(delivery: Delivery) -> Iterator[Event]:
-    for attempt in delivery.attempt_rows.all():
-        yield from _attempt_events(delivery, attempt)
+    tries = [event for attempt in delivery.attempt_rows.all() for event in _attempt_events(delivery, attempt)]
+    yield from tries
     if delivery.finished_at:
-        yield Event(at=delivery.finished_at, channel=delivery.channel, text=_ending(delivery))
+        yield _after(tries, Event(at=delivery.finished_at, channel=delivery.channel, text=_ending(delivery)))
     elif delivery.state == "pending":
         yield Event(at=delivery.due_at, channel=delivery.channel, text=_waiting(delivery))
 

@@ -1,0 +1,27 @@
+"""Read-only pages for intents, deliveries, attempts and channels. Nothing personal is on them.
+
+They are on Django's default site; another one gets them by ``register(site)``.
+"""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from resetdelivery.admin.attempt import AttemptAdmin
+from resetdelivery.admin.channel_control import ChannelControlAdmin
+from resetdelivery.admin.delivery import DeliveryAdmin
+from resetdelivery.admin.intent import IntentAdmin
+from resetdelivery.models import Attempt, ChannelControl, Delivery, ResetIntent
+
+__all__ = ["register"]
+
+
+def register(site: admin.AdminSite) -> None:
+    """Put the pages on ``site``."""
+    site.register(ResetIntent, IntentAdmin)
+    site.register(Delivery, DeliveryAdmin)
+    site.register(Attempt, AttemptAdmin)
+    site.register(ChannelControl, ChannelControlAdmin)
+
+
+register(admin.site)

@@ -25,7 +25,7 @@ class Claimed:
 
     ``claimed_at`` is the database's time of the claim; ``attempt_rows`` how many attempts are
     recorded, ``attempts`` how many of them count, ``ambiguous_attempts`` how many of them the
-    provider may have taken.
+    provider may have taken. ``probe``: it was let through alone, to see whether the channel works.
     """
 
     id: int
@@ -49,6 +49,7 @@ class Claimed:
     ambiguous_attempts: int
     claimed_at: dt.datetime
     lease_expires_at: dt.datetime
+    probe: bool = False
 
 
 def claim(
@@ -71,19 +72,19 @@ def claim(
     """
     connection = connections[using]
     with transaction.atomic(using=using), connection.cursor() as cursor:
-        limit = control.claimable(connection, cursor, channel, limit, probe_after_seconds)
-        if limit == 0:
+        allowed = control.claimable(connection, cursor, channel, limit, probe_after_seconds)
+        if allowed.limit == 0:
             return []
         taken = _take(
             connection,
             cursor,
             channel,
             sorted(set(ids))[:limit],
-            limit,
+            allowed.limit,
             (useful_floor_seconds, fill_after_seconds, lease_seconds),
             owner,
         )
-        return _reload(cursor, taken) if taken else []
+        return _reload(cursor, taken, probe=allowed.probe) if taken else []
 
 
 _Taken = dict[int, dt.datetime]
@@ -128,7 +129,7 @@ def _take(
     return {row_id: as_datetime(moment) for row_id, moment in cursor.fetchall()}
 
 
-def _reload(cursor: CursorWrapper, taken: _Taken) -> list[Claimed]:
+def _reload(cursor: CursorWrapper, taken: _Taken, *, probe: bool) -> list[Claimed]:
     ids = sorted(taken)
     cursor.execute(
         f"""
@@ -143,10 +144,10 @@ def _reload(cursor: CursorWrapper, taken: _Taken) -> list[Claimed]:
         """,
         ids,
     )
-    return [_claimed(row, taken[row[0]]) for row in cursor.fetchall()]
+    return [_claimed(row, taken[row[0]], probe) for row in cursor.fetchall()]
 
 
-def _claimed(row: Sequence[Any], claimed_at: dt.datetime) -> Claimed:
+def _claimed(row: Sequence[Any], claimed_at: dt.datetime, probe: bool) -> Claimed:
     return Claimed(
         id=row[0],
         token=row[1],
@@ -169,6 +170,7 @@ def _claimed(row: Sequence[Any], claimed_at: dt.datetime) -> Claimed:
         lease_expires_at=as_datetime(row[18]),
         claims=row[19],
         claimed_at=claimed_at,
+        probe=probe,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -13,20 +14,28 @@ from resetdelivery.clock import after_sql, now_sql
 from resetdelivery.models import ChannelControl
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """How many rows of a channel may be claimed now, and whether the one allowed is a probe."""
+
+    limit: int
+    probe: bool = False
+
+
 def claimable(
     connection: BaseDatabaseWrapper,
     cursor: CursorWrapper,
     channel: Channel,
     limit: int,
     probe_after_seconds: float,
-) -> int:
-    """How many rows of the channel may be claimed now: none while paused, one while probed."""
+) -> Allowance:
+    """What may be claimed of the channel now: nothing while paused, one row while probed."""
     paused, probing, probe_due = _read(connection, cursor, channel)
     if paused and not probe_due:
-        return 0
+        return Allowance(limit=0)
     if not paused and not probing:
-        return limit
-    return _probe(connection, cursor, channel, probe_after_seconds)
+        return Allowance(limit=limit)
+    return Allowance(limit=_probe(connection, cursor, channel, probe_after_seconds), probe=True)
 
 
 def _read(

@@ -45,11 +45,19 @@ class ResetRequest:
             "submitted": self.submitted,
             "channels": list(self.channels),
             "lifetime": None if self.lifetime is None else self.lifetime.total_seconds(),
-            "expires_at": None if self.expires_at is None else self.expires_at.astimezone(dt.UTC).isoformat(),
+            "expires_at": None if self.expires_at is None else _moment_text(self.expires_at),
             "strategy": self.strategy.value,
             "locale": self.locale,
             "template_version": self.template_version,
         }
+
+
+def _moment_text(moment: dt.datetime) -> str:
+    """An aware moment, the same text in each time zone: seconds since 1970, to the microsecond.
+
+    Not by way of ``astimezone``, which overflows at either end of the calendar.
+    """
+    return str((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1))
 
 
 def checked_account(account_ref: object, submitted: object) -> None:
@@ -144,7 +152,8 @@ def absolute_expiry(
 
     "Too near" is a lifetime in which not even the first try could help on some channel.
     """
-    expires_at = request.expires_at or _end(now, request.lifetime or default, longest)
+    lifetime = default if request.lifetime is None else request.lifetime
+    expires_at = request.expires_at or _end(now, lifetime, longest)
     remaining = expires_at - now
     if remaining <= dt.timedelta(0):
         raise InvalidExpiry(f"expires_at lies {-remaining} in the past.")

@@ -31,11 +31,11 @@ class RetryPolicy:
 
 def backoff_seconds(policy: RetryPolicy, attempts: int) -> float:
     """The longest delay after ``attempts`` tries: ``min(cap, base · factor^(n-1))``."""
-    exponent = max(attempts - 1, 0)
-    # A float power overflows long before a person would wait that long.
-    if policy.factor > 1 and exponent > 64:
+    try:
+        return min(policy.cap_seconds, policy.base_seconds * float(policy.factor) ** max(attempts - 1, 0))
+    except OverflowError:
+        # A float power overflows long after every cap.
         return policy.cap_seconds
-    return min(policy.cap_seconds, policy.base_seconds * policy.factor**exponent)
 
 
 def full_jitter(longest_seconds: float, draw: float) -> float:

@@ -44,4 +44,4 @@ class Attempt(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"attempt {self.number} of {self.delivery_id}"
+        return f"attempt {self.number} ({self.reference})"

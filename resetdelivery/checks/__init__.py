@@ -1,0 +1,33 @@
+"""System checks: what a project must be set to for the guarantees to hold.
+
+None asks a database, and none shows an option's value or a secret. ``manage.py check --tag
+resetdelivery`` runs these alone.
+
+=====  =================================================================================
+E001   ``RESETDELIVERY`` is wrong: one message for each problem
+E002   the database of our tables is neither PostgreSQL nor SQLite
+E003   the SQLite library is older than 3.35
+E004   SQLite begins transactions in another way than IMMEDIATE
+E005   SQLite does not write ahead (WAL)
+E006   ``USE_TZ`` is off
+E007   ``RESET_BASE_URL`` cannot begin a link
+E008   ``RESET_URL_NAME`` is no page of the URLconf
+E009   the account directory cannot be made
+E010   a channel's transport cannot be made
+E011   another package is called ``notifications``
+E012   there are no templates of ``TEMPLATE_VERSION``
+E013   ``LIFETIME`` is of no use on a channel, or longer than ``MAX_LIFETIME``
+E014   polling is too slow for the shortest lifetime
+W001   the accounts are read from another database than our tables
+W002   ``LEASE`` is shorter than one send, and is raised
+W003   ``DISPATCH`` is ``inline`` in production
+W004   ``RECOVERY`` is ``off``
+W005   a channel's ``MAX_LIFETIME`` is longer than policy allows
+=====  =================================================================================
+"""
+
+from __future__ import annotations
+
+from resetdelivery.checks import boundary, database, durations, link, parts, shape
+
+__all__ = ["boundary", "database", "durations", "link", "parts", "shape"]
