@@ -53,6 +53,11 @@ def logging_config(*, form: str, debug: bool) -> None:
             },
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
             "root": {"handlers": ["stderr"], "level": "INFO"},
-            "loggers": {"django.server": {"level": "INFO" if debug else "WARNING"}},
+            "loggers": {
+                "django.server": {"level": "INFO" if debug else "WARNING"},
+                # A line for every tick of the control worker says nothing; attempts have their own.
+                "celery.app.trace": {"level": "WARNING"},
+                "celery.worker.strategy": {"level": "WARNING"},
+            },
         }
     )

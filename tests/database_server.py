@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -41,8 +40,7 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture
-def postgres_only() -> Iterator[None]:
+def postgres_only() -> None:
     """For what SQLite cannot do: two writers at once. A named skip there."""
     if os.environ.get("TEST_DATABASE", "sqlite") != "postgres":
         pytest.skip("needs two writers at once: runs on PostgreSQL")
-    yield
