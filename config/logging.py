@@ -22,6 +22,8 @@ _SHARED: list[Processor] = [
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
+    # As text, at once: a renderer's own traceback may show local variables.
+    structlog.processors.format_exc_info,
 ]
 
 
@@ -43,7 +45,7 @@ def logging_config(*, form: str, debug: bool) -> None:
             "formatters": {
                 "structured": {
                     "()": structlog.stdlib.ProcessorFormatter,
-                    "foreign_pre_chain": [*_SHARED, structlog.processors.format_exc_info],
+                    "foreign_pre_chain": _SHARED,
                     "processors": [
                         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                         without_tokens,

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django.db import connections, transaction
+from django.db import DataError, IntegrityError, connections, transaction
 
 from notifications.channels import Channel
 from resetdelivery import dispatch
@@ -24,7 +24,7 @@ from resetdelivery.domain.reasons import CancelReason
 from resetdelivery.domain.request import ResetRequest, absolute_expiry
 from resetdelivery.domain.retry import still_useful
 from resetdelivery.domain.states import Authority, DeliveryState, IntentState, Strategy
-from resetdelivery.exceptions import IdempotencyConflict, without_text
+from resetdelivery.exceptions import IdempotencyConflict, StepFailed, without_text
 from resetdelivery.models import Delivery, IdempotencyKey, ResetIntent
 from resetdelivery.pseudonyms import (
     account_digest_parts,
@@ -60,8 +60,17 @@ def admit(request: ResetRequest, *, using: str) -> Admission:
     """Store ``request`` as an intent, or find the one that it belongs to.
 
     A typed address that several accounts share gets an intent for each, as Django's own form
-    does; the answer is about the first.
+    does; the answer is about the first. A row that the database refuses is
+    :class:`~resetdelivery.exceptions.StepFailed`: its own message would repeat the row.
     """
+    try:
+        return _admit(request, using)
+    except (IntegrityError, DataError) as error:
+        failure = StepFailed(error)
+    raise failure
+
+
+def _admit(request: ResetRequest, using: str) -> Admission:
     directory = get_directory()
     refs = _account_refs(request, directory)
     with transaction.atomic(using=using):

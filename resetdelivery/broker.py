@@ -31,28 +31,41 @@ class BrokerUnavailable(Exception):
 
 
 class Breaker:
-    """After a failure, fails at once for ``pause_seconds`` without touching the network."""
+    """After a failure, fails at once for ``pause_seconds`` without touching the network.
+
+    When the pause is over, one caller tries while the others go on failing at once: a broker that
+    is still away costs one caller its time, and not every thread.
+    """
 
     def __init__(self, pause_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._pause_seconds = pause_seconds
         self._clock = clock
         self._lock = threading.Lock()
-        self._closed_again_at = 0.0
+        self._try_again_at: float | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether calls fail at once."""
-        return self._clock() < self._closed_again_at
+        return self._try_again_at is not None and self._clock() < self._try_again_at
+
+    def enter(self) -> bool:
+        """Whether the caller may try; after a failure, one caller for each pause."""
+        with self._lock:
+            if self.is_open:
+                return False
+            if self._try_again_at is not None:
+                self._try_again_at = self._clock() + self._pause_seconds
+            return True
 
     def trip(self) -> None:
         """Fail at once from now on, for the pause."""
         with self._lock:
-            self._closed_again_at = self._clock() + self._pause_seconds
+            self._try_again_at = self._clock() + self._pause_seconds
 
     def reset(self) -> None:
-        """Let calls through again."""
+        """Let every call through again."""
         with self._lock:
-            self._closed_again_at = 0.0
+            self._try_again_at = None
 
 
 @functools.lru_cache(maxsize=1)
@@ -96,7 +109,7 @@ def queue_length(queue: str) -> int:
 
 @contextmanager
 def _bounded(app: Celery) -> Iterator[tuple[Celery, Producer]]:
-    if breaker().is_open:
+    if not breaker().enter():
         raise BrokerUnavailable
     timeout = get_settings().publish_timeout.total_seconds()
     try:
@@ -107,6 +120,7 @@ def _bounded(app: Celery) -> Iterator[tuple[Celery, Producer]]:
         breaker().trip()
         log.warning("broker_unavailable", error_class=type(error).__name__)
         raise BrokerUnavailable from None
+    breaker().reset()
 
 
 def _connection(app: Celery, timeout: float) -> Connection:

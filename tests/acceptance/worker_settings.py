@@ -9,4 +9,6 @@ from tests.settings import *
 RESETDELIVERY = reset_delivery(
     dispatch=env.str("DISPATCH"), smtp_port=env.int("SMTP_PORT"), http_url=env.str("PROVIDER_URL")
 )
+if directory := env.str("DIRECTORY", default=""):
+    RESETDELIVERY["DIRECTORY"] = directory
 CELERY_BEAT_SCHEDULE = TICKS

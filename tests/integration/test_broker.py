@@ -228,3 +228,42 @@ def test_a_channel_without_room_is_left_to_the_workers_at_it(account: Any, live:
     for _ in range(4):
         broker.publish(dispatch.DELIVER_TASK, ["email", []], queue="email")
     assert dispatch.hint(Channel.EMAIL, [1]) is False
+
+
+def test_after_the_pause_one_caller_tries_while_the_others_still_fail_at_once() -> None:
+    now = [0.0]
+    breaker = Breaker(5.0, lambda: now[0])
+    breaker.trip()
+    now[0] = 5.0
+    assert [breaker.enter(), breaker.enter(), breaker.enter()] == [True, False, False]
+
+
+def test_a_caller_that_got_through_lets_every_other_through() -> None:
+    now = [0.0]
+    breaker = Breaker(5.0, lambda: now[0])
+    breaker.trip()
+    now[0] = 5.0
+    breaker.enter()
+    breaker.reset()
+    assert [breaker.enter(), breaker.enter()] == [True, True]
+
+
+def test_a_caller_that_never_comes_back_does_not_keep_the_breaker_open() -> None:
+    now = [0.0]
+    breaker = Breaker(5.0, lambda: now[0])
+    breaker.trip()
+    now[0] = 5.0
+    breaker.enter()
+    now[0] = 10.0
+    assert breaker.enter()
+
+
+def test_a_publish_that_went_through_closes_the_breaker(live: object) -> None:
+    clock = [0.0]
+    closing = Breaker(5.0, lambda: clock[0])
+    closing.trip()
+    clock[0] = 5.0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(broker, "breaker", lambda: closing)
+        broker.queue_length("email")
+    assert [closing.enter(), closing.enter()] == [True, True]

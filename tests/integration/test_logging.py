@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+import structlog
 from django.test import Client
 
 from config.logging import logging_config
@@ -52,3 +53,16 @@ def test_a_page_that_breaks_on_a_link_does_not_log_it(
     assert response.status_code == 500
     assert "broken on purpose" in written
     assert TOKEN not in written
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_a_traceback_shows_no_local_variables(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    logging_config(form=form, debug=True)
+    secret_of_a_frame = "a-value-that-only-a-frame-holds"
+    try:
+        int(secret_of_a_frame[:1])
+    except ValueError:
+        structlog.wrap_logger(logging.getLogger("resetdelivery")).exception("failed")
+    written = capsys.readouterr().err
+    assert "ValueError" in written
+    assert secret_of_a_frame not in written

@@ -26,11 +26,15 @@ class Stage:
         self._started: list[Running] = []
         self._numbers = itertools.count(1)
 
-    def worker(self, queues: str = "email,sms", *, points: CrashPoints | None = None) -> Running:
+    def worker(
+        self, queues: str = "email,sms", *, points: CrashPoints | None = None, **environment: str
+    ) -> Running:
         """A Celery worker that is ready; it stops at the ``points`` that are armed."""
-        return self._ready(self.starting_worker(queues, points=points), WORKER_READY)
+        return self._ready(self.starting_worker(queues, points=points, **environment), WORKER_READY)
 
-    def starting_worker(self, queues: str = "email,sms", *, points: CrashPoints | None = None) -> Running:
+    def starting_worker(
+        self, queues: str = "email,sms", *, points: CrashPoints | None = None, **environment: str
+    ) -> Running:
         """A Celery worker that may not be ready yet."""
         name = f"worker{next(self._numbers)}"
         pool = ("--pool", "threads", "-c", str(THREADS))
@@ -40,6 +44,16 @@ class Stage:
             *("-m", "celery", "-A", "tests.acceptance.worker_app", "worker", "-l", "info"),
             *("-Q", queues, "-n", f"{name}@acceptance", *pool, *quiet),
             CRASH_POINTS=str(points.folder) if points else "",
+            **environment,
+        )
+
+    def flower(self, port: int) -> Running:
+        """Flower on ``port``, its API open: it binds to the loopback address only."""
+        return self._start(
+            "flower",
+            *("-m", "celery", "-A", "tests.acceptance.worker_app", "flower"),
+            *("--address=127.0.0.1", f"--port={port}"),
+            FLOWER_UNAUTHENTICATED_API="true",
         )
 
     def beat(self) -> Running:
