@@ -41,6 +41,6 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture
 def postgres_only() -> None:
-    """For what SQLite cannot do: two writers at once. A named skip there."""
+    """For what SQLite cannot show: two writers at once, PostgreSQL's own errors. A named skip there."""
     if os.environ.get("TEST_DATABASE", "sqlite") != "postgres":
-        pytest.skip("needs two writers at once: runs on PostgreSQL")
+        pytest.skip("needs two writers at once, or PostgreSQL's own errors: runs on PostgreSQL")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 
-from config.celery import app
 from examples.demo import ports
+from resetdelivery import broker
 from resetdelivery.dispatch import DELIVER_TASK
 from resetdelivery.services import request_reset
 from tests.acceptance.harness.stage import Stage
@@ -41,7 +41,7 @@ def planted_shows(port: int) -> Callable[[], bool]:
     """Sends a planted argument again each time that Flower does not show it yet."""
 
     def shows() -> bool:
-        app.send_task(DELIVER_TASK, args=[PLANTED, []], queue="email")
+        broker.publish(DELIVER_TASK, [PLANTED, []], queue="email")
         return PLANTED in json.dumps(asked(port, "tasks"))
 
     return shows
