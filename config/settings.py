@@ -98,7 +98,7 @@ def database() -> dict[str, Any]:
 
 DATABASES = {"default": database()}
 
-RESETDELIVERY = {
+RESETDELIVERY: dict[str, Any] = {
     "RESET_BASE_URL": env.str("RESET_BASE_URL", default="http://127.0.0.1:8000"),
     "BRAND": "Marketplace",
     "SUPPORT": "support@shop.example",
@@ -127,6 +127,16 @@ RESETDELIVERY = {
         },
     },
 }
+DKIM_KEYS = [
+    {"selector": selector, "algorithm": algorithm, "key_file": env.str(f"DKIM_{algorithm.upper()}_KEY_FILE")}
+    for algorithm in ("rsa", "ed25519")
+    if (selector := env.str(f"DKIM_{algorithm.upper()}_SELECTOR", default=""))
+]
+if DKIM_KEYS:
+    RESETDELIVERY["CHANNELS"]["email"]["OPTIONS"]["dkim"] = {
+        "domain": env.str("DKIM_DOMAIN"),
+        "keys": DKIM_KEYS,
+    }
 if link_key := env.str("RESET_LINK_KEY", default=""):
     RESETDELIVERY["LINK_KEYS"] = [link_key]
 if pseudonym_key := env.str("PSEUDONYM_KEY", default=""):

@@ -43,11 +43,13 @@ class EmailMessage:
 class SmsMessage:
     """One rendered SMS to one E.164 number (with its plus sign).
 
-    ``reference`` is the attempt's opaque reference; ``expires_at`` bounds the provider's own queue.
+    ``text`` is in NFC and takes ``segments`` segments; ``reference`` is the attempt's opaque
+    reference; ``expires_at`` bounds the provider's own queue.
     """
 
     to: str = field(repr=False)
     text: str = field(repr=False)
+    segments: int
     reference: str
     expires_at: dt.datetime
 

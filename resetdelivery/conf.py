@@ -22,6 +22,8 @@ from django.core.signals import setting_changed
 from django.utils.encoding import force_str
 
 from notifications.channels import Channel
+from notifications.rendering import MAX_SEGMENTS
+from notifications.sms.typography import Typography
 from resetdelivery.domain.idempotency import PseudonymKey
 from resetdelivery.domain.retry import RetryPolicy
 from resetdelivery.setting_values import listed, read
@@ -45,7 +47,11 @@ class Recovery(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelSettings:
-    """One channel: what submits its messages, how long that may take, how it tries again."""
+    """One channel: what submits its messages, how long that may take, how it tries again.
+
+    ``max_segments`` and ``typography`` are for SMS: a message that takes more segments fails
+    before it is submitted.
+    """
 
     transport: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -60,6 +66,8 @@ class ChannelSettings:
     max_ambiguous_resends: int | None = None
     expected_queue_delay: dt.timedelta = dt.timedelta(seconds=1)
     expected_latency: dt.timedelta = dt.timedelta(seconds=2)
+    max_segments: int = MAX_SEGMENTS
+    typography: Typography = Typography.PLAIN
 
     def retry_policy(self, min_useful: dt.timedelta) -> RetryPolicy:
         """The pure form of this channel's retry settings."""

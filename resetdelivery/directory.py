@@ -12,7 +12,6 @@ import difflib
 import functools
 import inspect
 import json
-import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,17 +26,15 @@ from django.db.models.lookups import Exact
 from django.utils.module_loading import import_string
 
 from notifications.channels import Channel
+from notifications.sms.phone import InvalidNumber, stored_number
 from resetdelivery.conf import get_settings
-from resetdelivery.links import ResetTokenGenerator, may_reset, phone_identity, reset_link
+from resetdelivery.links import ResetTokenGenerator, may_reset, reset_link
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
 
 #: An address that more accounts share than this resolves to the first of them.
 MAX_ACCOUNTS = 5
-
-#: ITU-T E.164: a plus sign and at most fifteen digits, the country code first.
-_E164 = re.compile(r"\+[1-9][0-9]{1,14}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,13 +141,12 @@ class DjangoUserDirectory:
 
     def account(self, user: AbstractBaseUser) -> Account:
         """What delivery needs to know of ``user``."""
-        phone = phone_identity(_text(user, self._phone_field))
         return Account(
             ref=str(user.pk),
             state=self._state(user),
             # The stored address, never the typed one, which may only look like it (CVE-2019-19844).
             email=_text(user, self._email_field).strip() or None,
-            phone=phone if _E164.fullmatch(phone) else None,
+            phone=_stored_number(_text(user, self._phone_field)),
             locale=_text(user, self._locale_field) or None,
             usable=may_reset(user),
             link_material=user,
@@ -201,6 +197,13 @@ def _default_email_field(model: type[AbstractBaseUser]) -> str | None:
 
 def _text(user: AbstractBaseUser, name: str | None) -> str:
     return str(getattr(user, name) or "") if name else ""
+
+
+def _stored_number(text: str) -> str | None:
+    try:
+        return stored_number(text)
+    except InvalidNumber:
+        return None
 
 
 def _same_text(stored: object, typed: str) -> bool:

@@ -110,6 +110,7 @@ def build_message(
     )
     brand = Brand(name=settings.brand, support=settings.support)
     if claimed.channel is Channel.SMS:
+        options = settings.channel(Channel.SMS)
         return render_sms(
             to=account.destination(Channel.SMS) or "",
             content=content,
@@ -117,6 +118,8 @@ def build_message(
             locale=claimed.locale,
             brand=brand,
             reference=str(attempt_reference),
+            max_segments=options.max_segments,
+            typography=options.typography,
         )
     return render_email(
         to=account.destination(Channel.EMAIL) or "",

@@ -11,14 +11,14 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import email.policy
-import functools
 import re
 from dataclasses import dataclass
 from email import quoprimime
 from email.headerregistry import Address
 from email.utils import format_datetime
 
-from notifications.email.addresses import is_envelope_address
+from notifications.email.addresses import ascii_domain, is_envelope_address
+from notifications.email.headers import from_header, subject_header
 from notifications.exceptions import InvalidMessage
 from notifications.message import EmailMessage
 from notifications.outcome import Reason
@@ -56,7 +56,7 @@ def build_mime(message: EmailMessage, sender: Sender) -> bytes:
     head = (
         f"{sender.header}"
         f"To: {message.to}\r\n"
-        f"{_subject_header(message.subject)}"
+        f"{subject_header(message.subject)}"
         f"Date: {_header_date(message.date)}\r\n"
         f"Message-ID: {message.message_id}\r\n"
         f"Expires: {_header_date(message.expires_at)}\r\n"
@@ -73,15 +73,20 @@ def build_mime(message: EmailMessage, sender: Sender) -> bytes:
 def parse_sender(from_address: str) -> Sender:
     """The one mailbox in ``no-reply@shop.example`` or ``Shop <no-reply@shop.example>``.
 
-    Raises ``ValueError``, without the value, if it is not exactly one ASCII mailbox.
+    An internationalised domain becomes A-labels. Raises ``ValueError``, without the value, if it
+    is not exactly one mailbox that is ASCII before the @.
     """
     if _CONTROL.search(from_address):
         raise ValueError("it holds a control character")
     header = POLICY.header_factory("From", from_address)
     addresses: tuple[Address, ...] = getattr(header, "addresses", ())
-    if header.defects or len(addresses) != 1 or not is_envelope_address(addresses[0].addr_spec):
+    if header.defects or len(addresses) != 1:
         raise ValueError("it is not exactly one mailbox")
-    return Sender(address=addresses[0].addr_spec, header=header.fold(policy=POLICY))
+    (written,) = addresses
+    mailbox = f"{written.addr_spec.rpartition('@')[0]}@{ascii_domain(written.domain)}"
+    if not is_envelope_address(mailbox):
+        raise ValueError("it is not exactly one mailbox")
+    return Sender(address=mailbox, header=from_header(written.display_name, mailbox))
 
 
 def _check(message: EmailMessage) -> None:
@@ -108,11 +113,6 @@ def _header_date(moment: dt.datetime) -> str:
     if moment.tzinfo is None:
         raise InvalidMessage(Reason.INVALID_MESSAGE)
     return format_datetime(moment.astimezone(dt.UTC).replace(microsecond=0))
-
-
-@functools.lru_cache(maxsize=64)
-def _subject_header(subject: str) -> str:
-    return str(POLICY.header_factory("Subject", subject).fold(policy=POLICY))
 
 
 def _part(subtype: str, text: str) -> str:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import dataclasses
+import datetime as dt
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from django.conf import settings
 
 from notifications.deadline import Deadline, DeadlinePassed
+from notifications.email.addresses import AddressRefused, wire_address
 from notifications.email.connection import DeadlineSmtp, open_connection
-from notifications.email.mime import build_mime, parse_sender
+from notifications.email.deliver_by import DeliverBy
+from notifications.email.dkim_options import DkimSetup, read_dkim
+from notifications.email.mime import Sender, build_mime, parse_sender
 from notifications.email.server import smtp_server
 from notifications.email.transaction import Envelope, Transaction, stuff_dots
 from notifications.exceptions import InvalidMessage, TransportMisconfigured
 from notifications.failures import before_submit
 from notifications.message import EmailMessage, Message
-from notifications.outcome import Outcome, OutcomeKind
+from notifications.outcome import Outcome, OutcomeKind, Reason
 from notifications.pool import Lease, Pool
 
 _GOODBYE_SECONDS = 1.0
+
+
+def utc_now() -> dt.datetime:
+    """The wall clock, aware."""
+    return dt.datetime.now(dt.UTC)
 
 
 class SmtpTransport:
@@ -29,6 +40,12 @@ class SmtpTransport:
     ``MAILERS`` where there is one). ``tls`` is ``"starttls"``, ``"implicit"`` or ``"none"``;
     ``ca_file`` is a PEM bundle that replaces the system's trust store. ``connect_seconds``
     bounds the whole opening (DNS, TCP, TLS, login) within each submission's deadline.
+    ``dkim`` says who signs (see :mod:`notifications.email.dkim_options`); ``deliver_by`` is
+    ``"notify"``, ``"return"`` or ``"off"`` (see :class:`~notifications.email.deliver_by.DeliverBy`)
+    and only counts where the server offers it. ``clock`` gives the wall time.
+
+    A recipient's internationalised domain goes out as A-labels (IDNA 2008). SMTPUTF8 is not
+    spoken: an address that is not ASCII before its @ is an invalid destination.
 
     ``provider_reference`` of an accepted message is its Message-ID. Raises
     :class:`TransportMisconfigured` for options that cannot work.
@@ -50,17 +67,19 @@ class SmtpTransport:
         pool_size: int = 32,
         max_idle_seconds: float = 20.0,
         max_messages: int = 100,
+        dkim: Mapping[str, Any] | None = None,
+        deliver_by: str = DeliverBy.NOTIFY,
+        clock: Callable[[], dt.datetime] = utc_now,
     ) -> None:
         self._server = smtp_server(
             host=host, port=port, username=username, password=password, tls=tls, ca_file=ca_file
         )
-        try:
-            self._sender = parse_sender(settings.DEFAULT_FROM_EMAIL if from_address is None else from_address)
-        except ValueError as error:
-            raise TransportMisconfigured(
-                f"The SMTP option 'from_address' (or DEFAULT_FROM_EMAIL) cannot be used: {error}. "
-                "Write it as no-reply@shop.example or 'Shop <no-reply@shop.example>'."
-            ) from None
+        self.sender = _sender(settings.DEFAULT_FROM_EMAIL if from_address is None else from_address)
+        from_domain = self.sender.address.rpartition("@")[2]
+        #: Who signs, and the keys that wait for their turn; ``None`` where nothing is signed.
+        self.dkim: DkimSetup | None = None if dkim is None else read_dkim(dkim, from_domain=from_domain)
+        self._deliver_by = _deliver_by(deliver_by)
+        self._clock = clock
         self._connect_seconds = connect_seconds
         self._pool: Pool[DeadlineSmtp] = Pool(
             size=pool_size, max_idle_seconds=max_idle_seconds, max_uses=max_messages
@@ -87,11 +106,27 @@ class SmtpTransport:
         for connection in self._pool.drain():
             _say_goodbye(connection)
 
+    def wire_bytes(self, message: EmailMessage) -> bytes:
+        """What goes over the wire, signed, before its dots are stuffed.
+
+        All but the signatures' time is the same on every try. Raises :class:`InvalidMessage`.
+        """
+        data = build_mime(message, self.sender)
+        if self.dkim is None:
+            return data
+        return self.dkim.signer.signature_fields(data, signed_at=int(self._clock().timestamp())) + data
+
     def _envelope(self, message: EmailMessage) -> Envelope:
+        try:
+            recipient = wire_address(message.to)
+        except AddressRefused:
+            raise InvalidMessage(Reason.INVALID_DESTINATION) from None
         return Envelope(
-            sender=self._sender.address,
-            recipient=message.to,
-            data=stuff_dots(build_mime(message, self._sender)),
+            sender=self.sender.address,
+            recipient=recipient,
+            data=stuff_dots(self.wire_bytes(dataclasses.replace(message, to=recipient))),
+            expires_at=message.expires_at,
+            deliver_by=self._deliver_by,
         )
 
     def _submit(self, envelope: Envelope, deadline: Deadline) -> Outcome:
@@ -109,7 +144,7 @@ class SmtpTransport:
     def _transact(
         self, lease: Lease[DeadlineSmtp], envelope: Envelope, deadline: Deadline
     ) -> tuple[Outcome, bool]:
-        transaction = Transaction(lease.connection, envelope)
+        transaction = Transaction(lease.connection, envelope, self._clock)
         try:
             outcome = transaction.run(deadline)
         finally:
@@ -121,6 +156,26 @@ class SmtpTransport:
 
     def _opening_deadline(self, deadline: Deadline) -> Deadline:
         return Deadline(min(deadline.at, deadline.clock() + self._connect_seconds), deadline.clock)
+
+
+def _sender(from_address: str) -> Sender:
+    try:
+        return parse_sender(from_address)
+    except ValueError as error:
+        raise TransportMisconfigured(
+            f"The SMTP option 'from_address' (or DEFAULT_FROM_EMAIL) cannot be used: {error}. "
+            "Write it as no-reply@shop.example or 'Shop <no-reply@shop.example>'."
+        ) from None
+
+
+def _deliver_by(value: str) -> DeliverBy:
+    try:
+        return DeliverBy(value)
+    except ValueError:
+        known = ", ".join(repr(str(mode)) for mode in DeliverBy)
+        raise TransportMisconfigured(
+            f"The SMTP option 'deliver_by' is {value!r}: use one of {known}."
+        ) from None
 
 
 def _say_goodbye(connection: DeadlineSmtp) -> None:

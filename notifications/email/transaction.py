@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import smtplib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from notifications import failures
 from notifications.deadline import Deadline, DeadlinePassed
 from notifications.email.connection import DeadlineSmtp
+from notifications.email.deliver_by import DeliverBy, deliver_by_parameter
 from notifications.email.replies import Phase, classify, enhanced_code
 from notifications.outcome import Outcome, OutcomeKind, Reason
 
@@ -17,23 +20,32 @@ _LINE_START_DOT = re.compile(rb"^\.", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What is submitted: addresses for the envelope, and the message with its dots stuffed."""
+    """What is submitted: addresses for the envelope, and the message with its dots stuffed.
+
+    ``expires_at`` is when it stops being of use, and ``deliver_by`` what the server is told of it.
+    """
 
     sender: str
     recipient: str = field(repr=False)
     data: bytes = field(repr=False)
+    expires_at: dt.datetime
+    deliver_by: DeliverBy
 
 
 class Transaction:
     """MAIL, RCPT, DATA, the message, the dot; used once.
 
-    After :meth:`run`, ``reusable`` says whether the connection can carry another one, and
-    ``is_stale`` that it had been closed before we said anything of this message.
+    ``clock`` is the wall clock. After :meth:`run`, ``reusable`` says whether the connection can
+    carry another one, and ``is_stale`` that it had been closed before we said anything of this
+    message.
     """
 
-    def __init__(self, connection: DeadlineSmtp, envelope: Envelope) -> None:
+    def __init__(
+        self, connection: DeadlineSmtp, envelope: Envelope, clock: Callable[[], dt.datetime]
+    ) -> None:
         self._connection = connection
         self._envelope = envelope
+        self._clock = clock
         self._phase = Phase.MAIL
         self.reusable = False
         self.is_stale = False
@@ -57,13 +69,16 @@ class Transaction:
                 return reset
             self._connection.needs_reset = False
         return (
-            self._command(Phase.MAIL, f"MAIL FROM:<{self._envelope.sender}>{self._size()}", "2")
+            self._command(Phase.MAIL, f"MAIL FROM:<{self._envelope.sender}>{self._parameters()}", "2")
             or self._command(Phase.RCPT, f"RCPT TO:<{self._envelope.recipient}>", "2")
             or self._command(Phase.DATA, "DATA", "354")
         )
 
-    def _size(self) -> str:
-        return f" SIZE={len(self._envelope.data)}" if self._connection.has_extn("size") else ""
+    def _parameters(self) -> str:
+        offers = self._connection.esmtp_features
+        size = f" SIZE={len(self._envelope.data)}" if "size" in offers else ""
+        remaining = self._envelope.expires_at - self._clock()
+        return size + deliver_by_parameter(self._envelope.deliver_by, offers.get("deliverby"), remaining)
 
     def _command(self, phase: Phase, command: str, expected: str) -> Outcome | None:
         self._phase = phase

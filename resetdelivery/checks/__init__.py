@@ -18,16 +18,24 @@ E011   another package is called ``notifications``
 E012   there are no templates of ``TEMPLATE_VERSION``
 E013   ``LIFETIME`` is of no use on a channel, or longer than ``MAX_LIFETIME``
 E014   polling is too slow for the shortest lifetime
+E020   a DKIM key is missing, cannot be read, or is none
+E021   the domain that signs is not that of From
+E022   a DKIM key is of another algorithm than it says, or of an unknown one
+E023   an RSA key for DKIM is shorter than 2048 bits
+E024   the option ``dkim`` has an unknown form, or its packages are missing
+E030   there are no templates in the language of ``LOCALE``
+E031   ``MAX_SEGMENTS`` is less than an SMS in ``LOCALE`` takes
 W001   the accounts are read from another database than our tables
 W002   ``LEASE`` is shorter than one send, and is raised
 W003   ``DISPATCH`` is ``inline`` in production
 W004   ``RECOVERY`` is ``off``
 W005   a channel's ``MAX_LIFETIME`` is longer than policy allows
+W030   a template is wrong, or too long with this project's own values
 =====  =================================================================================
 """
 
 from __future__ import annotations
 
-from resetdelivery.checks import boundary, database, durations, link, parts, shape
+from resetdelivery.checks import boundary, database, dkim, durations, link, parts, shape, templates
 
-__all__ = ["boundary", "database", "durations", "link", "parts", "shape"]
+__all__ = ["boundary", "database", "dkim", "durations", "link", "parts", "shape", "templates"]

@@ -11,6 +11,7 @@ from django.core.checks import CheckMessage, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import router
 
+from notifications.email.dkim_problems import DkimMisconfigured
 from resetdelivery.checks.messages import TAG, error, settings_if_valid, warning
 from resetdelivery.directory import DjangoUserDirectory, get_directory
 from resetdelivery.models import Delivery
@@ -49,6 +50,9 @@ def check_transports(**_: Any) -> list[CheckMessage]:
     for channel in settings.channels if settings else ():
         try:
             get_transport(channel)
+        except DkimMisconfigured:
+            # E020 to E024 say more.
+            continue
         except Exception as cause:
             where = f"The transport of RESETDELIVERY['CHANNELS'][{channel.value!r}] cannot be made"
             found.append(error(10, _reason(cause, where)))

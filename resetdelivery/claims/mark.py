@@ -11,7 +11,8 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
-from notifications.message import Message
+from notifications.message import Message, SmsMessage
+from notifications.sms.segmentation import segments_bucket
 from resetdelivery.claims import control
 from resetdelivery.claims.claim import Claimed
 from resetdelivery.claims.sql import DELIVERY, INTENT, flat, lock_sql, marks, values_cte
@@ -85,12 +86,12 @@ def _submit_states(
     connection: BaseDatabaseWrapper, cursor: CursorWrapper, wave: Sequence[Ready], lease_seconds: float
 ) -> dict[int, dt.datetime]:
     now = now_sql(connection)
-    rows = [(ready.claimed.id, ready.claimed.token) for ready in wave]
+    rows = [(ready.claimed.id, ready.claimed.token, _segments_bucket(ready.message)) for ready in wave]
     cursor.execute(
         f"""
-        WITH {values_cte("held", ("held_id", "held_token"), rows)}
+        WITH {values_cte("held", ("held_id", "held_token", "held_segments"), rows)}
         UPDATE {DELIVERY} SET state = 'submitting', attempts = attempts + 1,
-            lease_expires_at = {after_sql(connection)}
+            segments_bucket = held_segments, lease_expires_at = {after_sql(connection)}
         FROM held WHERE id = held_id AND lease_token = held_token AND state = 'leased'
             AND authority = 'pipeline' AND lease_expires_at > {now} AND expires_at > {now}
         RETURNING id, {now}
@@ -98,6 +99,11 @@ def _submit_states(
         [*flat(connection, rows), lease_seconds],
     )
     return {row_id: as_datetime(moment) for row_id, moment in cursor.fetchall()}
+
+
+def _segments_bucket(message: Message) -> str:
+    """What may be recorded of an SMS's length; empty for an email."""
+    return segments_bucket(message.segments) if isinstance(message, SmsMessage) else ""
 
 
 def _attempt(ready: Ready, started_at: dt.datetime, transport: str, worker: str) -> Attempt:

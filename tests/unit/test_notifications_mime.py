@@ -220,7 +220,7 @@ def test_the_refusal_of_an_address_does_not_quote_it() -> None:
         ("no-reply@shop.example", "no-reply@shop.example", "From: no-reply@shop.example\r\n"),
         ("Shop <no-reply@shop.example>", "no-reply@shop.example", "From: Shop <no-reply@shop.example>\r\n"),
         ('"Shop, Inc." <a@shop.example>', "a@shop.example", 'From: "Shop, Inc." <a@shop.example>\r\n'),
-        ("Café <a@shop.example>", "a@shop.example", "From: =?utf-8?q?Caf=C3=A9?= <a@shop.example>\r\n"),
+        ("Café <a@shop.example>", "a@shop.example", "From: =?utf-8?b?Q2Fmw6k=?= <a@shop.example>\r\n"),
     ],
 )
 def test_a_sender_is_one_mailbox_with_or_without_a_name(from_address: str, mailbox: str, header: str) -> None:

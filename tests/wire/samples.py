@@ -35,6 +35,7 @@ def an_sms(**changes: Any) -> SmsMessage:
     values: dict[str, Any] = {
         "to": NUMBER,
         "text": f"Marketplace: reset your password\n{LINK}\nWorks for 9 minutes.",
+        "segments": 1,
         "reference": "attempt-5f0c1c9e",
         "expires_at": NOW + dt.timedelta(minutes=9),
     }

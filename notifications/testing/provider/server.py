@@ -6,6 +6,7 @@ import contextlib
 import socketserver
 import ssl
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,7 +24,7 @@ class FakeProvider:
 
     Ports are 0 for any free one. ``tls`` is a server-side context: STARTTLS is offered then, or
     with ``implicit_tls`` required. ``smtp_credentials`` and ``sms_credentials`` (a name and a
-    secret) are demanded when given.
+    secret) are demanded when given. ``smtp_offers`` are further lines of the reply to EHLO.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class FakeProvider:
         implicit_tls: bool = False,
         smtp_credentials: tuple[str, str] | None = None,
         sms_credentials: tuple[str, str] | None = None,
+        smtp_offers: Sequence[str] = (),
     ) -> None:
         self.store = store if isinstance(store, Store) else Store(store)
         self.faults = Faults()
@@ -49,6 +51,7 @@ class FakeProvider:
                 tls=tls,
                 implicit_tls=implicit_tls,
                 credentials=smtp_credentials,
+                offers=smtp_offers,
             )
             undo.callback(self.smtp.server_close)
             self.http = HttpServer(

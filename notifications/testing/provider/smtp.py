@@ -11,7 +11,7 @@ import socketserver
 import ssl
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from notifications.testing.provider.connections import Replier, reset
@@ -39,6 +39,7 @@ class SmtpServer(socketserver.ThreadingTCPServer):
         tls: ssl.SSLContext | None = None,
         implicit_tls: bool = False,
         credentials: tuple[str, str] | None = None,
+        offers: Sequence[str] = (),
     ) -> None:
         super().__init__(address, SmtpSession)
         self.store = store
@@ -46,6 +47,7 @@ class SmtpServer(socketserver.ThreadingTCPServer):
         self.tls = tls
         self.implicit_tls = implicit_tls
         self.credentials = credentials
+        self.offers = offers
         self.commands: list[bytes] = []
         self.connections = 0
         self._lock = threading.Lock()
@@ -119,6 +121,7 @@ class SmtpSession(socketserver.StreamRequestHandler):
             offers.append(b"STARTTLS")
         if self._smtp.credentials is not None:
             offers.append(b"AUTH PLAIN")
+        offers.extend(offer.encode("ascii") for offer in self._smtp.offers)
         lines = [b"250-" + offer for offer in offers[:-1]] + [b"250 " + offers[-1]]
         return self._answer("ehlo", b"\r\n".join(lines))
 

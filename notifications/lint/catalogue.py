@@ -1,0 +1,36 @@
+"""Which template versions and locales there are, in a project's folders and in its apps'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.template import engines
+
+from notifications.locales import FOLDER_NAME
+from notifications.skeletons import FOLDER
+
+
+def versions() -> list[str]:
+    """Every version of which there is a folder, retired ones included."""
+    return sorted({folder.name for root in _roots() for folder in _folders(root)})
+
+
+def locales(version: str) -> list[str]:
+    """Every locale of ``version`` that any template folder holds files of."""
+    return sorted({folder.name for root in _roots() for folder in _folders(root / version)})
+
+
+def _roots() -> Iterator[Path]:
+    """Where the loaders of every engine look; loaders without folders are not listed."""
+    for engine in engines.all():
+        folders = [*engine.template_dirs]
+        for loader in getattr(getattr(engine, "engine", None), "template_loaders", []):
+            for inner in getattr(loader, "loaders", [loader]):
+                folders += inner.get_dirs() if hasattr(inner, "get_dirs") else []
+        yield from (Path(folder, FOLDER) for folder in dict.fromkeys(map(str, folders)))
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    if root.is_dir():
+        yield from (found for found in root.iterdir() if found.is_dir() and FOLDER_NAME.match(found.name))

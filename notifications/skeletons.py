@@ -1,0 +1,56 @@
+"""Template files, rendered with marks in place of the link and the lifetime.
+
+Rendering Django templates for each message costs more than everything else about it, so each
+file is rendered once per brand, and link and lifetime are put in afterwards. That is safe
+because the link must match :data:`notifications.rendering.LINK` and the lifetime is our own
+words: neither can hold a line break, a quote or an angle bracket.
+
+A template is given ``brand`` (``name`` and ``support``), ``link``, ``lifetime``, ``lang`` and
+``dir``; it may place link and lifetime, and not look into them.
+"""
+
+from __future__ import annotations
+
+from django.template.loader import get_template
+
+from notifications.brand import Brand
+from notifications.locales import direction
+
+FOLDER = "notifications/reset"
+EMAIL_FILES = ("subject.txt", "body.txt", "body.html")
+SMS_FILES = ("sms.txt",)
+
+_LINK_MARK = "reset-link-goes-here"
+_LIFETIME_MARK = "lifetime-goes-here"
+
+
+def template_name(version: str, locale: str, file: str) -> str:
+    """The name under which Django's template loaders find ``file``; a project's own come first."""
+    return f"{FOLDER}/{version}/{locale}/{file}"
+
+
+def skeleton(name: str, locale: str, brand: Brand) -> str:
+    """The template ``name``, rendered with marks; Django's ``TemplateDoesNotExist`` if there is none."""
+    context = {
+        "link": _LINK_MARK,
+        "lifetime": _LIFETIME_MARK,
+        "brand": brand,
+        "lang": locale,
+        "dir": direction(locale),
+    }
+    return _clean(get_template(name).render(context))
+
+
+def fill(text: str, *, link: str, lifetime: str) -> str:
+    """A skeleton with the link and the lifetime in their places."""
+    return text.replace(_LIFETIME_MARK, lifetime).replace(_LINK_MARK, link)
+
+
+def says_when_and_where(*skeletons: str) -> bool:
+    """Whether each of them has a place for the link and one for the lifetime."""
+    return all(_LINK_MARK in text and _LIFETIME_MARK in text for text in skeletons)
+
+
+def _clean(rendered: str) -> str:
+    # A lone CR breaks DKIM's line canonicalisation, and a template edited on Windows has them.
+    return rendered.replace("\r\n", "\n").replace("\r", "\n").strip()
