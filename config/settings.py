@@ -105,6 +105,7 @@ RESETDELIVERY: dict[str, Any] = {
     "DIRECTORY_OPTIONS": {"phone_field": "phone"},
     "DISPATCH": env.str("DISPATCH", default="broker"),
     "RECOVERY": env.str("RECOVERY", default="on"),
+    "LOCALE": env.str("LOCALE", default="en"),
     "LIFETIME": dt.timedelta(minutes=10),
     "CHANNELS": {
         "email": {

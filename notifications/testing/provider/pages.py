@@ -41,7 +41,7 @@ def letter_page(letter: Letter) -> str:
     title = letter.subject or f"Text message to {letter.recipient}"
     main = f"""
 <p class="back"><a href="/">Back to the inbox</a></p>
-<h1>{html.escape(title)}</h1>
+<h1 dir="auto">{html.escape(title)}</h1>
 <dl class="facts">
 <div><dt>From</dt><dd>{html.escape(letter.sender)}</dd></div>
 <div><dt>To</dt><dd>{html.escape(letter.recipient)}</dd></div>
@@ -84,13 +84,13 @@ def _email_body(letter: Letter) -> str:
         f'sandbox="allow-popups allow-popups-to-escape-sandbox" src="/messages/{letter.id}/html"></iframe>'
     )
     return (
-        f'<h2 id="text">As text</h2><pre class="text">{linked(letter.text)}</pre>'
+        f'<h2 id="text">As text</h2><pre class="text" dir="auto">{linked(letter.text)}</pre>'
         f"{frame if letter.html else ''}"
     )
 
 
 def _sms_body(letter: Letter) -> str:
-    return f'<div class="phone"><p class="bubble">{linked(letter.text)}</p></div>'
+    return f'<div class="phone"><p class="bubble" dir="auto">{linked(letter.text)}</p></div>'
 
 
 def _item(letter: Letter) -> str:
@@ -100,7 +100,7 @@ def _item(letter: Letter) -> str:
 <span class="badge {letter.channel}">{_NAMES.get(letter.channel, letter.channel)}</span>
 <span class="to">{html.escape(letter.recipient)}</span>
 {_time(letter.received_at)}
-<span class="subject">{html.escape(letter.subject or first_line)}</span>
+<span class="subject" dir="auto">{html.escape(letter.subject or first_line)}</span>
 </a></li>"""
 
 
