@@ -49,8 +49,9 @@ class Recovery(enum.StrEnum):
 class ChannelSettings:
     """One channel: what submits its messages, how long that may take, how it tries again.
 
-    ``max_segments`` and ``typography`` are for SMS: a message that takes more segments fails
-    before it is submitted.
+    ``max_segments``, ``typography`` and ``regions`` are for SMS: a message that takes more segments,
+    or goes to another country than those (ISO 3166 codes; none means all), fails before it is
+    submitted.
     """
 
     transport: str
@@ -68,6 +69,7 @@ class ChannelSettings:
     expected_latency: dt.timedelta = dt.timedelta(seconds=2)
     max_segments: int = MAX_SEGMENTS
     typography: Typography = Typography.PLAIN
+    regions: tuple[str, ...] = ()
 
     def retry_policy(self, min_useful: dt.timedelta) -> RetryPolicy:
         """The pure form of this channel's retry settings."""

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from notifications.channels import Channel
 from notifications.exceptions import InvalidMessage
 from notifications.message import Message, ResetContent
+from notifications.outcome import Reason
 from notifications.rendering import Brand, render_email, render_sms
+from notifications.sms.phone import is_in_regions
 from resetdelivery.claims import Claimed, Ready
 from resetdelivery.conf import Settings, get_settings
 from resetdelivery.directory import Account, AccountDirectory, get_directory
@@ -111,8 +113,11 @@ def build_message(
     brand = Brand(name=settings.brand, support=settings.support)
     if claimed.channel is Channel.SMS:
         options = settings.channel(Channel.SMS)
+        number = account.destination(Channel.SMS) or ""
+        if options.regions and not is_in_regions(number, options.regions):
+            raise InvalidMessage(Reason.INVALID_DESTINATION)
         return render_sms(
-            to=account.destination(Channel.SMS) or "",
+            to=number,
             content=content,
             version=claimed.template_version,
             locale=claimed.locale,

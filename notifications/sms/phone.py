@@ -117,6 +117,20 @@ def limit_key(e164: str) -> str:
     return _MOBILE_ARGENTINA.sub(r"+54\g<rest>", _without_legacy_prefix(e164))
 
 
+def is_in_regions(e164: str, regions: Collection[str]) -> bool:
+    """Whether a stored number belongs to one of ``regions`` (ISO 3166).
+
+    By the number itself and not by its calling code, which up to 25 countries share; a number that
+    today's metadata does not know counts as one of its calling code's.
+    """
+    number = _parsed(e164, None)
+    if number is None:
+        return False
+    region = phonenumbers.region_code_for_number(number)
+    found = [region] if region else phonenumbers.region_codes_for_country_code(number.country_code or 0)
+    return any(candidate in regions for candidate in found)
+
+
 def unknown_regions(regions: Iterable[str]) -> list[str]:
     """Those of ``regions`` that are no ISO 3166 code of a country with a numbering plan, sorted."""
     return sorted({region for region in regions if region not in phonenumbers.SUPPORTED_REGIONS})

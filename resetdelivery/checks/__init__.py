@@ -25,6 +25,7 @@ E023   an RSA key for DKIM is shorter than 2048 bits
 E024   the option ``dkim`` has an unknown form, or its packages are missing
 E030   there are no templates in the language of ``LOCALE``
 E031   ``MAX_SEGMENTS`` is less than an SMS in ``LOCALE`` takes
+E032   ``REGIONS`` names a region that has no phone numbers
 W001   the accounts are read from another database than our tables
 W002   ``LEASE`` is shorter than one send, and is raised
 W003   ``DISPATCH`` is ``inline`` in production
@@ -36,6 +37,6 @@ W030   a template is wrong, or too long with this project's own values
 
 from __future__ import annotations
 
-from resetdelivery.checks import boundary, database, dkim, durations, link, parts, shape, templates
+from resetdelivery.checks import boundary, database, dkim, durations, link, numbers, parts, shape, templates
 
-__all__ = ["boundary", "database", "dkim", "durations", "link", "parts", "shape", "templates"]
+__all__ = ["boundary", "database", "dkim", "durations", "link", "numbers", "parts", "shape", "templates"]

@@ -236,3 +236,20 @@ def test_time_that_runs_out_between_the_claim_and_the_gate_expires_the_row(
     judged = gate.judge_batch(batch, now=late)
     ((_, verdict),) = judged.refused
     assert (verdict.state, verdict.reason) == (S.EXPIRED, "no_useful_time_left")
+
+
+@pytest.mark.parametrize(
+    ("regions", "state", "reason"),
+    [([], S.ACCEPTED, "ok"), (["DE"], S.ACCEPTED, "ok"), (["FR"], S.FAILED, "invalid_destination")],
+)
+def test_an_sms_goes_only_to_the_countries_that_are_allowed(
+    regions: list[str], state: str, reason: str, account: Any, sms: ScriptedTransport, settings: Any
+) -> None:
+    channels = settings.RESETDELIVERY["CHANNELS"]
+    channels = {**channels, "sms": {**channels["sms"], "REGIONS": regions}}
+    settings.RESETDELIVERY = {**settings.RESETDELIVERY, "CHANNELS": channels}
+    ask(account, "sms")
+    deliver(Channel.SMS)
+    row = the_delivery(Channel.SMS)
+    assert (row.state, row.reason) == (state, reason)
+    assert len(sms.messages) == (1 if state == S.ACCEPTED else 0)

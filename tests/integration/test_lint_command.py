@@ -181,3 +181,10 @@ def test_lifetimes_are_as_long_as_each_channel_allows(configure: Configure) -> N
     configure(MAX_LIFETIME=dt.timedelta(hours=2))
     hours = [lifetime.total_seconds() / 3600 for lifetime in worst_case(get_settings()).lifetimes.values()]
     assert hours == [2, pytest.approx(1 / 6)]
+
+
+def test_a_region_that_does_not_exist_is_an_error_with_the_form_to_use(configure: Configure) -> None:
+    configure(CHANNELS={"sms": {**CONSOLE, "REGIONS": ["DE", "UK"]}})
+    (message,) = found("E032")
+    assert message.msg.startswith("RESETDELIVERY['CHANNELS']['sms']['REGIONS'] names 'UK'")
+    assert "ISO 3166" in str(message.hint)

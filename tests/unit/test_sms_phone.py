@@ -11,6 +11,7 @@ from notifications.sms.phone import (
     NumberReason,
     entered_number,
     is_e164,
+    is_in_regions,
     limit_key,
     stored_number,
     unknown_regions,
@@ -226,3 +227,25 @@ def test_nothing_but_e164_comes_out(text: str) -> None:
         assert is_e164(number)
         assert stored_number(number) == number
         assert limit_key(limit_key(number)) == limit_key(number)
+
+
+@pytest.mark.parametrize(
+    ("number", "regions", "is_in"),
+    [
+        ("+4915112345678", ["DE"], True),
+        ("+4915112345678", ["FR", "DE"], True),
+        ("+4915112345678", ["FR"], False),
+        # One calling code, several countries: Jamaica is +1 as well.
+        ("+18765551234", ["US"], False),
+        ("+18765551234", ["JM"], True),
+        # No plan has it today, so its calling code decides.
+        ("+22507123456", ["CI"], True),
+        ("+22507123456", ["FR"], False),
+        ("", ["DE"], False),
+        ("+999123456789", ["DE"], False),
+    ],
+)
+def test_a_stored_number_is_in_the_regions_of_its_country(
+    number: str, regions: list[str], is_in: bool
+) -> None:
+    assert is_in_regions(number, regions) is is_in
