@@ -105,7 +105,7 @@ def test_an_ascii_domain_is_left_alone_even_where_idna_2008_would_refuse_it() ->
 def test_a_sender_at_an_internationalised_domain_is_written_as_a_labels() -> None:
     sender = parse_sender("Café <shop@faß.de>")
     assert sender.address == "shop@xn--fa-hia.de"
-    assert sender.header == "From: =?utf-8?q?Caf=C3=A9?= <shop@xn--fa-hia.de>\r\n"
+    assert sender.header == "From: =?utf-8?b?Q2Fmw6k=?= <shop@xn--fa-hia.de>\r\n"
 
 
 def test_a_domain_of_more_than_253_octets_is_none() -> None:
