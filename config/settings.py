@@ -138,6 +138,10 @@ if DKIM_KEYS:
         "domain": env.str("DKIM_DOMAIN"),
         "keys": DKIM_KEYS,
     }
+if receipts_base_url := env.str("RECEIPTS_BASE_URL", default=""):
+    RESETDELIVERY["RECEIPTS_BASE_URL"] = receipts_base_url
+    RESETDELIVERY["RECEIPTS"] = {"twilio": {"auth_token": env.str("TWILIO_AUTH_TOKEN", default="")}}
+    RESETDELIVERY["CHANNELS"]["sms"]["GIVES_RECEIPTS"] = True
 if link_key := env.str("RESET_LINK_KEY", default=""):
     RESETDELIVERY["LINK_KEYS"] = [link_key]
 if pseudonym_key := env.str("PSEUDONYM_KEY", default=""):

@@ -26,7 +26,8 @@ class EmailMessage:
     """One rendered email to one recipient.
 
     ``message_id`` (with angle brackets), ``date`` and ``boundary`` are the same on every retry
-    of a delivery, so that a second copy can be recognised as one.
+    of a delivery, so that a second copy can be recognised as one. ``reference`` is the attempt's
+    opaque reference; no part of what is sent but for a provider that tells it back in its receipts.
     """
 
     to: str = field(repr=False)
@@ -37,6 +38,7 @@ class EmailMessage:
     date: dt.datetime
     boundary: str
     expires_at: dt.datetime
+    reference: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,8 @@ class SmsMessage:
     """One rendered SMS to one E.164 number (with its plus sign).
 
     ``text`` is in NFC and takes ``segments`` segments; ``reference`` is the attempt's opaque
-    reference; ``expires_at`` bounds the provider's own queue.
+    reference, ``key`` is the same on every try of a delivery; ``expires_at`` bounds the
+    provider's own queue.
     """
 
     to: str = field(repr=False)
@@ -52,6 +55,7 @@ class SmsMessage:
     segments: int
     reference: str
     expires_at: dt.datetime
+    key: str = field(default="", compare=False)
 
 
 Message = EmailMessage | SmsMessage

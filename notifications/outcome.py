@@ -57,6 +57,10 @@ class Reason(enum.StrEnum):
     INVALID_MESSAGE = "invalid_message"
     OPTED_OUT = "opted_out"
     UNROUTABLE = "unroutable"
+    #: By receipt only: the handset was off or out of reach.
+    UNREACHABLE = "unreachable"
+    #: By receipt only: the provider or carrier held it until its validity ended.
+    EXPIRED_AT_PROVIDER = "expired_at_provider"
     AUTHENTICATION_FAILED = "authentication_failed"
     ACCOUNT_SUSPENDED = "account_suspended"
     LIFETIME_TOO_SHORT = "lifetime_too_short"

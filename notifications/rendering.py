@@ -54,6 +54,7 @@ def render_email(
     message_id: str,
     date: dt.datetime,
     boundary: str,
+    reference: str = "",
 ) -> EmailMessage:
     """The email of template ``version`` in ``locale`` or the nearest one there is.
 
@@ -71,6 +72,7 @@ def render_email(
         date=date,
         boundary=boundary,
         expires_at=content.expires_at,
+        reference=reference,
     )
 
 
@@ -82,6 +84,7 @@ def render_sms(
     locale: str,
     brand: Brand,
     reference: str,
+    key: str = "",
     max_segments: int = MAX_SEGMENTS,
     typography: Typography = Typography.PLAIN,
 ) -> SmsMessage:
@@ -100,6 +103,7 @@ def render_sms(
         text=text,
         segments=segments,
         reference=reference,
+        key=key,
         expires_at=content.expires_at,
     )
 

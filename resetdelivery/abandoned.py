@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connections, transaction
@@ -17,12 +17,15 @@ from django.db.backends.utils import CursorWrapper
 
 from notifications.channels import Channel
 from notifications.outcome import Outcome, OutcomeKind, Reason
-from resetdelivery.claims.sql import ATTEMPT, DELIVERY, close_intents, flat, lock_intents, values_cte
+from resetdelivery.claims.early import NONE, early_receipts
+from resetdelivery.claims.follow import move_on
+from resetdelivery.claims.sql import ATTEMPT, DELIVERY, flat, lock_intents, values_cte
 from resetdelivery.claims.steps import Step, apply_steps
 from resetdelivery.clock import as_datetime, database_now, now_sql
 from resetdelivery.conf import Settings, get_settings
 from resetdelivery.domain.decisions import Decision, Submission, decide, within_claims
 from resetdelivery.domain.reasons import DeliveryReason
+from resetdelivery.domain.receipts import EarlyReceipts, with_receipts
 from resetdelivery.domain.retry import still_useful
 from resetdelivery.domain.states import DeliveryState
 
@@ -51,6 +54,7 @@ class _Abandoned:
     claims: int
     attempts: int
     ambiguous_attempts: int
+    early: EarlyReceipts = NONE
 
 
 def put_back_abandoned(*, using: str) -> PutBack:
@@ -73,6 +77,7 @@ def _put_back_some(using: str) -> list[Step]:
             return []
         intents = [row.intent_id for row in found]
         cancels = lock_intents(connection, cursor, intents)
+        found = _with_receipts(cursor, found)
         now, settings = database_now(connection), get_settings()
         done: list[Step] = []
         for held_in, step_of in (
@@ -84,8 +89,13 @@ def _put_back_some(using: str) -> list[Step]:
             held = apply_steps(connection, cursor, steps, held_in=held_in)
             done += [step for step in steps if step.id in held]
         _mark_lost(connection, cursor, [row for row in found if row.state is DeliveryState.SUBMITTING], done)
-        close_intents(connection, cursor, intents)
+        move_on(connection, cursor, intents)
     return done
+
+
+def _with_receipts(cursor: CursorWrapper, rows: Sequence[_Abandoned]) -> list[_Abandoned]:
+    early = early_receipts(cursor, [row.id for row in rows])
+    return [replace(row, early=early.get(row.id, NONE)) for row in rows]
 
 
 def _find(connection: BaseDatabaseWrapper, cursor: CursorWrapper) -> list[_Abandoned]:
@@ -149,13 +159,14 @@ def _lost_step(row: _Abandoned, cancel_reason: str, settings: Settings, now: dt.
 
 def _step(row: _Abandoned, decision: Decision, settings: Settings, outcome: str) -> Step:
     bounded = within_claims(decision, claims=row.claims, max_claims=settings.max_claims)
+    told = with_receipts(bounded, row.early)
     return Step(
         id=row.id,
         token=row.token,
-        state=bounded.state,
-        outcome=outcome,
-        reason=bounded.reason,
-        due_at=bounded.due_at,
+        state=told.state,
+        outcome=OutcomeKind.ACCEPTED if told.state is DeliveryState.DELIVERED else outcome,
+        reason=told.reason,
+        due_at=told.due_at,
     )
 
 

@@ -10,6 +10,7 @@ import datetime as dt
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from django.db import DataError, IntegrityError, connections, transaction
 
@@ -144,6 +145,12 @@ class _Terms:
     def legacy_channels(self) -> tuple[Channel, ...]:
         return tuple(c for c in self.request.channels if self.authorities[c] is not Authority.PIPELINE)
 
+    def turns(self) -> list[tuple[Channel, dt.datetime]]:
+        """Each channel and when its turn comes at the latest, one after the other."""
+        waits = [self.settings.channel(channel).fallback_after for channel in self.request.channels]
+        starts = accumulate(waits[:-1], initial=dt.timedelta(0))
+        return [(c, self.now + start) for c, start in zip(self.request.channels, starts, strict=True)]
+
     def channel_expiry(self, channel: Channel) -> dt.datetime:
         """The intent's expiry, or sooner where the channel's own longest lifetime is shorter."""
         longest = self.now + self.settings.channel(channel).max_lifetime
@@ -200,16 +207,24 @@ def _joined(terms: _Terms, intent: ResetIntent) -> list[Delivery] | None:
     Joining, and not replacing, is what keeps someone who clicks again and again from starving
     their own reset.
     """
-    deliveries = [
-        d
-        for d in Delivery.objects.using(terms.using).filter(intent=intent).order_by("position")
-        if d.channel in terms.request.channels
-    ]
-    if len(deliveries) != len(terms.request.channels):
+    stored = list(Delivery.objects.using(terms.using).filter(intent=intent).order_by("position"))
+    deliveries = [d for d in stored if d.channel in terms.request.channels]
+    if len(deliveries) != len(terms.request.channels) or not _same_turns(terms, intent, stored):
         return None
     if not is_pseudonym_of(intent.account_digest, *_digest_parts(terms, intent.account_ref)):
         return None
     return deliveries if all(_serves(terms, d) for d in deliveries) else None
+
+
+def _same_turns(terms: _Terms, intent: ResetIntent, stored: Sequence[Delivery]) -> bool:
+    """Whether each channel is used as soon as this request wants it to be.
+
+    A channel that waits for another one serves only a request that has it wait for the same one.
+    """
+    if intent.strategy == Strategy.FALLBACK and len(stored) > 1:
+        same = [d.channel for d in stored] == list(terms.request.channels)
+        return same and terms.request.strategy is Strategy.FALLBACK
+    return terms.request.strategy is Strategy.ALL or len(terms.request.channels) == 1
 
 
 _UNSENT = frozenset({DeliveryState.WAITING, DeliveryState.PENDING, DeliveryState.LEASED})
@@ -245,7 +260,7 @@ def _new_intent(terms: _Terms, ref: str) -> ResetIntent:
 
 
 def _new_deliveries(terms: _Terms, intent: ResetIntent) -> list[Delivery]:
-    """One per channel, due now; under ``fallback`` all but the first wait."""
+    """One per channel, due now; under ``fallback`` all but the first wait, each for its arm time."""
     waits = terms.request.strategy is Strategy.FALLBACK
     hinted = terms.settings.dispatch is Dispatch.BROKER
     deliveries = [
@@ -257,10 +272,11 @@ def _new_deliveries(terms: _Terms, intent: ResetIntent) -> list[Delivery]:
             state=DeliveryState.WAITING if waits and position else DeliveryState.PENDING,
             due_at=terms.now,
             expires_at=terms.channel_expiry(channel),
+            arm_at=arm_at if waits and position else None,
             # The hint follows the commit; where it fails, dispatch takes this back.
             hinted_at=terms.now if hinted and not (waits and position) else None,
         )
-        for position, channel in enumerate(terms.request.channels)
+        for position, (channel, arm_at) in enumerate(terms.turns())
     ]
     return Delivery.objects.using(terms.using).bulk_create(deliveries)
 

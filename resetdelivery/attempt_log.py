@@ -16,6 +16,7 @@ def write(settled: Settled) -> None:
         "attempt",
         intent=str(claimed.intent_reference),
         channel=claimed.channel.value,
+        transport=marked.transport,
         attempt=claimed.attempt_rows + 1,
         outcome=result.outcome.kind.value,
         reason=result.outcome.reason.value,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.db import connections, transaction
 
-from resetdelivery.claims.sql import DELIVERY, INTENT, close_intents, lock_sql, marks
+from resetdelivery.claims.follow import move_on
+from resetdelivery.claims.sql import DELIVERY, INTENT, lock_sql, marks
 from resetdelivery.clock import now_sql
 from resetdelivery.domain.reasons import CancelReason
 
@@ -35,5 +36,5 @@ def request_cancel(*, account_ref: str, reason: CancelReason, using: str) -> int
             f"WHERE intent_id IN ({marks(ids)}) AND state IN ('waiting', 'pending')",
             [reason.value, *ids],
         )
-        close_intents(connection, cursor, ids)
+        move_on(connection, cursor, ids)
     return len(ids)

@@ -24,8 +24,10 @@ from django.utils.encoding import force_str
 from notifications.channels import Channel
 from notifications.rendering import MAX_SEGMENTS
 from notifications.sms.typography import Typography
+from resetdelivery.domain.circuit import CircuitPolicy
 from resetdelivery.domain.idempotency import PseudonymKey
 from resetdelivery.domain.retry import RetryPolicy
+from resetdelivery.provider_settings import ProviderSettings, read_providers
 from resetdelivery.setting_values import listed, read
 
 
@@ -49,13 +51,24 @@ class Recovery(enum.StrEnum):
 class ChannelSettings:
     """One channel: what submits its messages, how long that may take, how it tries again.
 
-    ``max_segments``, ``typography`` and ``regions`` are for SMS: a message that takes more segments,
-    or goes to another country than those (ISO 3166 codes; none means all), fails before it is
-    submitted.
+    ``transport`` and ``options`` are the short form for one provider, ``providers`` are several,
+    the one to ask first at the front. After ``outage_threshold`` outages in a row a provider is
+    passed over for ``outage_pause``, doubled up to ``outage_pause_cap`` while it stays away, and
+    after a configuration error for ``misconfigured_pause`` if there is another.
+    ``max_segments``, ``typography`` and ``regions`` are for SMS: a message that takes more
+    segments, or goes to another country than those (ISO 3166 codes; none means all), fails before
+    it is submitted. ``gives_receipts``: its provider tells us what arrived, so
+    that under the strategy ``fallback`` acceptance alone is not enough. The next channel is armed
+    ``fallback_after`` this one's turn began, unless by then there was enough.
     """
 
     transport: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    providers: tuple[ProviderSettings, ...] = ()
+    outage_threshold: int = 3
+    outage_pause: dt.timedelta = dt.timedelta(seconds=5)
+    outage_pause_cap: dt.timedelta = dt.timedelta(seconds=30)
+    misconfigured_pause: dt.timedelta = dt.timedelta(minutes=5)
     queue: str = ""
     max_lifetime: dt.timedelta = dt.timedelta(hours=24)
     send_budget: dt.timedelta = dt.timedelta(seconds=15)
@@ -70,6 +83,17 @@ class ChannelSettings:
     max_segments: int = MAX_SEGMENTS
     typography: Typography = Typography.PLAIN
     regions: tuple[str, ...] = ()
+    gives_receipts: bool = False
+    fallback_after: dt.timedelta = dt.timedelta(minutes=2)
+
+    def circuit_policy(self) -> CircuitPolicy:
+        """The pure form of this channel's outage settings."""
+        return CircuitPolicy(
+            threshold=self.outage_threshold,
+            pause_seconds=self.outage_pause.total_seconds(),
+            pause_cap_seconds=self.outage_pause_cap.total_seconds(),
+            misconfigured_seconds=self.misconfigured_pause.total_seconds(),
+        )
 
     def retry_policy(self, min_useful: dt.timedelta) -> RetryPolicy:
         """The pure form of this channel's retry settings."""
@@ -133,6 +157,8 @@ class Settings:
     publish_pause: dt.timedelta = dt.timedelta(seconds=5)
     hint_backlog: int = 4
     probe_after: dt.timedelta = dt.timedelta(seconds=30)
+    receipts_base_url: str = ""
+    receipts: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def channel(self, channel: Channel) -> ChannelSettings:
         """The settings of a configured channel; ``KeyError`` otherwise."""
@@ -201,7 +227,10 @@ def _read_channels(raw: object, problems: list[str]) -> Mapping[Channel, Channel
             problems.append(f"{where} must be a dict, not {type(options).__name__}.")
         else:
             channel = Channel(name)
-            given = read(ChannelSettings, options, where, problems)
+            plain = {key: value for key, value in options.items() if key != "PROVIDERS"}
+            given = read(ChannelSettings, plain, where, problems)
+            if "PROVIDERS" in options:
+                given["providers"] = read_providers(options, where, problems)
             found[channel] = ChannelSettings(**{**CHANNEL_DEFAULTS[channel], **given})
     return types.MappingProxyType(found)
 

@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import random
 import socket
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
@@ -29,11 +29,13 @@ from resetdelivery.claims import (
     settle,
 )
 from resetdelivery.conf import Settings, get_settings
+from resetdelivery.domain.failover import Lineup
 from resetdelivery.domain.lease import lease_seconds, waves
 from resetdelivery.gate import judge_batch
+from resetdelivery.lineup import Assigned, assign, return_probe
 from resetdelivery.logs import get_logger
 from resetdelivery.models import Delivery
-from resetdelivery.transports import get_transport
+from resetdelivery.transports import Provider, get_providers, get_transport
 
 log = get_logger("resetdelivery.delivery")
 _draw = random.SystemRandom().random
@@ -70,7 +72,7 @@ def deliver(
 
 
 class _Run:
-    """One call's fixed surroundings: the channel, its settings, its transport."""
+    """One call's fixed surroundings: the channel, its settings, its providers."""
 
     def __init__(
         self, channel: Channel, alias: str, *, fill_at_once: bool, transport: Transport | None
@@ -81,10 +83,13 @@ class _Run:
         self.fill_at_once = fill_at_once
         self.options = self.settings.channel(channel)
         self.policy = self.settings.policy(channel)
-        self.transport = get_transport(channel) if transport is None else transport
+        providers = _providers(channel) if transport is None else (Provider.alone(transport),)
+        self.transports: Mapping[str, Transport] = {one.name: one.transport for one in providers}
+        self.lineup = Lineup(order=tuple(self.transports), policy=self.options.circuit_policy())
         self.in_turn = transport is not None
         self.send_budget = self.options.send_budget.total_seconds()
         self.margin = self.settings.lease_margin.total_seconds()
+        self.lease = lease_seconds(self.settings.lease.total_seconds(), self.send_budget, self.margin)
 
     def claim(self, ids: Collection[int]) -> list[Claimed]:
         settings = self.settings
@@ -92,12 +97,13 @@ class _Run:
             self.channel,
             ids=ids,
             limit=settings.claim_limit,
-            lease_seconds=lease_seconds(settings.lease.total_seconds(), self.send_budget, self.margin),
+            lease_seconds=self.lease,
             useful_floor_seconds=self.policy.useful_floor_seconds,
             fill_after_seconds=0.0 if self.fill_at_once else settings.fill_after.total_seconds(),
             probe_after_seconds=settings.probe_after.total_seconds(),
             owner=worker_name(),
             using=self.alias,
+            lineup=self.lineup,
         )
 
     def deliver(self, claimed: Sequence[Claimed]) -> None:
@@ -116,15 +122,9 @@ class _Run:
     def _send_wave(self, wave: Sequence[Ready]) -> None:
         # Read before the database's clock is: the deadline can only come out too early.
         before_mark = boot_seconds()
-        marked = mark(
-            wave,
-            send_budget_seconds=self.send_budget,
-            lease_margin_seconds=self.margin,
-            transport=self.transport.name,
-            worker=worker_name(),
-            using=self.alias,
-        )
-        on_record = {one.ready.claimed.id for one in marked}
+        assigned = assign(self.channel, wave, self.lineup, probe_seconds=self.lease, using=self.alias)
+        finish_leased(assigned.stranded, using=self.alias)
+        marked = self._mark(assigned)
         results = self._submit_all(marked, before_mark)
         for settled in settle(
             results,
@@ -133,19 +133,43 @@ class _Run:
             max_claims=self.settings.max_claims,
             probe_after_seconds=self.settings.probe_after.total_seconds(),
             using=self.alias,
+            lineup=self.lineup,
         ):
             attempt_log.write(settled)
-        release([r.claimed for r in wave if r.claimed.id not in on_record], using=self.alias)
+        unsent = assigned.not_among({one.ready.claimed.id for one in marked})
+        release(unsent, using=self.alias, until=assigned.postponed)
+
+    def _mark(self, assigned: Assigned) -> list[Marked]:
+        """Record the attempts of each provider's share; a probe that is not on record is given back."""
+        found: list[Marked] = []
+        for share in assigned.shares:
+            marked = mark(
+                share.ready,
+                send_budget_seconds=self.send_budget,
+                lease_margin_seconds=self.margin,
+                transport=share.provider,
+                probe=share.probe,
+                worker=worker_name(),
+                using=self.alias,
+            )
+            if share.probe and not marked:
+                return_probe(self.channel, share.provider, using=self.alias)
+            found += marked
+        return found
 
     def _submit_all(self, marked: Sequence[Marked], before_mark: float) -> list[Result]:
-        jobs = [(one, self._deadline(one, before_mark)) for one in marked]
+        jobs = [(self.transports[one.transport], one, self._deadline(one, before_mark)) for one in marked]
         if len(jobs) == 1 or self.in_turn:
-            return [_submit(self.transport, *job) for job in jobs]
-        return list(_threads().map(lambda job: _submit(self.transport, *job), jobs))
+            return [_submit(*job) for job in jobs]
+        return list(_threads().map(lambda job: _submit(*job), jobs))
 
     def _deadline(self, one: Marked, before_mark: float) -> Deadline:
         lifetime = (one.ready.claimed.expires_at - one.started_at).total_seconds()
         return Deadline(before_mark + min(self.send_budget, lifetime))
+
+
+def _providers(channel: Channel) -> tuple[Provider, ...]:
+    return get_providers(channel) or (Provider.alone(get_transport(channel)),)
 
 
 def _submit(transport: Transport, one: Marked, deadline: Deadline) -> Result:
@@ -156,7 +180,7 @@ def _submit(transport: Transport, one: Marked, deadline: Deadline) -> Result:
     except Exception as error:
         # A transport must not raise. Nothing is known of how far it came, and its exception's
         # text may hold the address: only the class goes on.
-        log.error("transport_raised", transport=transport.name, error_class=type(error).__name__)
+        log.error("transport_raised", transport=one.transport, error_class=type(error).__name__)
         outcome = Outcome(kind=OutcomeKind.AMBIGUOUS, reason=Reason.TRANSPORT_BUG)
     seconds = boot_seconds() - started
     return Result(

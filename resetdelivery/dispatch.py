@@ -10,9 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from django.db import transaction
+from django.dispatch import receiver
 
 from notifications.channels import Channel
-from resetdelivery import broker
+from resetdelivery import broker, fallback
+from resetdelivery.claims.follow import armed
 from resetdelivery.conf import Dispatch, get_settings
 from resetdelivery.domain.states import DeliveryState
 from resetdelivery.logs import get_logger
@@ -31,6 +33,12 @@ def hint_after_commit(deliveries: Iterable[Delivery], *, using: str) -> None:
             by_channel[Channel(delivery.channel)].append(delivery.pk)
     if by_channel:
         transaction.on_commit(lambda: _hint_all(by_channel, using), using=using)
+
+
+@receiver(armed, dispatch_uid="resetdelivery.dispatch")
+def _hint_armed(*, by_channel: dict[Channel, list[int]], using: str, **_: object) -> None:
+    """Tell workers of fallback channels that were just armed."""
+    _hint_all(by_channel, using)
 
 
 def _hint_all(by_channel: dict[Channel, list[int]], using: str) -> None:
@@ -81,5 +89,7 @@ def _deliver_here(by_channel: dict[Channel, list[int]], using: str) -> None:
     # Here and not above: a process that only publishes needs neither transports nor templates.
     from resetdelivery.delivery import deliver
 
+    # No clock ticks in this mode: each request looks for what the last ones left waiting.
+    fallback.arm_due(using=using)
     for channel, ids in by_channel.items():
         deliver(channel, ids, using=using)

@@ -123,6 +123,7 @@ def build_message(
             locale=claimed.locale,
             brand=brand,
             reference=str(attempt_reference),
+            key=str(claimed.reference),
             max_segments=options.max_segments,
             typography=options.typography,
         )
@@ -135,6 +136,7 @@ def build_message(
         message_id=message_id(claimed.reference, settings),
         date=claimed.requested_at,
         boundary=f"=_{claimed.reference.hex}",
+        reference=str(attempt_reference),
     )
 
 

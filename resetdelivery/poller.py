@@ -10,7 +10,7 @@ from types import FrameType
 from django.db import close_old_connections
 
 from notifications.channels import Channel
-from resetdelivery import recovery
+from resetdelivery import fallback, recovery
 from resetdelivery.conf import get_settings
 from resetdelivery.delivery import deliver
 from resetdelivery.exceptions import without_text
@@ -37,7 +37,7 @@ class Poller:
         signal.signal(signal.SIGINT, handler)
 
     def run_once(self) -> int:
-        """One recovery step and one round of every channel; how many deliveries were claimed.
+        """One step of recovery, of arming and of every channel; how many deliveries were claimed.
 
         :class:`~resetdelivery.exceptions.StepFailed` if a step of it raised.
         """
@@ -45,13 +45,15 @@ class Poller:
 
     def _round(self) -> int:
         self._recover()
+        fallback.arm_due()
         return sum(self._deliver(channel) for channel in self._settings.channels)
 
     def run(self) -> None:
-        """Poll every channel, each in its own thread so that a slow one holds up no other."""
+        """Poll, each channel in its own thread so that a slow one holds up no other."""
+        rounds = [self._channel_round(channel) for channel in self._settings.channels]
         threads = [
-            threading.Thread(target=self._rounds, args=(self._channel_round(channel), self._poll_seconds()))
-            for channel in self._settings.channels
+            threading.Thread(target=self._rounds, args=(step, self._poll_seconds()))
+            for step in (fallback.arm_due, *rounds)
         ]
         for thread in threads:
             thread.start()

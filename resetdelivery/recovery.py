@@ -13,9 +13,10 @@ from django.db import connections, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from notifications.channels import Channel
-from resetdelivery import broker, dispatch
+from resetdelivery import broker, dispatch, fallback
 from resetdelivery.abandoned import put_back_abandoned
-from resetdelivery.claims.sql import CONTROL, DELIVERY, close_intents, lock_intents, lock_sql, marks
+from resetdelivery.claims.follow import move_on
+from resetdelivery.claims.sql import CONTROL, DELIVERY, lock_intents, lock_sql, marks
 from resetdelivery.clock import after_sql, now_sql, seconds_between_sql
 from resetdelivery.conf import Dispatch, Recovery, Settings, get_settings
 from resetdelivery.domain.lease import waves
@@ -41,11 +42,15 @@ class Swept:
 
 
 def wake_due(*, using: str | None = None) -> int:
-    """Publish hints for retries whose time has come; how many rows were hinted at."""
+    """Arm fallback channels and publish hints for rows whose time has come; how many were hinted at.
+
+    Without a broker there is nobody to hint at, but channels are armed just the same.
+    """
     alias = using or router.db_for_write(Delivery)
+    fallback.arm_due(using=alias)
     if get_settings().dispatch is not Dispatch.BROKER:
         return 0
-    return _hint(alias, "outcome <> '' AND hinted_at IS NULL", [])
+    return _hint(alias, "(outcome <> '' OR arm_reason <> '') AND hinted_at IS NULL", [])
 
 
 def sweep(*, using: str | None = None) -> Swept:
@@ -69,7 +74,10 @@ def sweep(*, using: str | None = None) -> Swept:
 
 
 def expire_overdue(*, using: str | None = None) -> int:
-    """End PENDING and WAITING work that is past help, paused or not; how many rows."""
+    """End PENDING and WAITING work that is past help, paused or not; how many rows.
+
+    PENDING work expires; a channel that waited until now is cancelled as not needed.
+    """
     alias = using or router.db_for_write(Delivery)
     settings = get_settings()
     return sum(
@@ -99,12 +107,16 @@ def _expire_some(connection: BaseDatabaseWrapper, channel: Channel, useful_floor
             return 0
         lock_intents(connection, cursor, list(found.values()))
         cursor.execute(
-            f"UPDATE {DELIVERY} SET state = 'expired', finished_at = {now_sql(connection)}, reason = %s "
+            f"UPDATE {DELIVERY} SET state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE 'expired' END, "
+            f"reason = CASE state WHEN 'waiting' THEN %s ELSE %s END, finished_at = {now_sql(connection)} "
             f"WHERE id IN ({marks(list(found))}) AND {overdue}",
-            [DeliveryReason.NO_USEFUL_TIME_LEFT.value, *found, channel.value, useful_floor_seconds],
+            [
+                *(DeliveryReason.NOT_NEEDED.value, DeliveryReason.NO_USEFUL_TIME_LEFT.value),
+                *(*found, channel.value, useful_floor_seconds),
+            ],
         )
         ended = int(cursor.rowcount)
-        close_intents(connection, cursor, list(found.values()))
+        move_on(connection, cursor, list(found.values()))
     return ended
 
 

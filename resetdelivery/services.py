@@ -49,7 +49,9 @@ def request_reset(
     typed as ``submitted``; never both. It expires after ``lifetime`` or at the aware
     ``expires_at``, in whole seconds; by default after ``RESETDELIVERY["LIFETIME"]``. The same
     ``idempotency_key`` with the same request returns the same intent; without one each call is
-    a request of its own. The answer is the same whether the account exists or not.
+    a request of its own. ``strategy`` is ``all`` (every channel at once) or ``fallback`` (in the
+    order given, the next one only where the one before does not arrive). The answer is the same
+    whether the account exists or not.
 
     Raises :class:`~resetdelivery.exceptions.InvalidRequest` (nothing was stored) or
     :class:`~resetdelivery.exceptions.IdempotencyConflict`.

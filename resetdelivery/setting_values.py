@@ -61,6 +61,12 @@ def _duration(value: object) -> dt.timedelta:
     return value
 
 
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"must be True or False, not {type(value).__name__}.")
+    return value
+
+
 def _whole(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"must be a whole number, not {type(value).__name__}.")
@@ -110,6 +116,7 @@ def _keys(value: object) -> Mapping[str, str]:
 
 _CONVERTERS: tuple[tuple[Any, Callable[[object], object]], ...] = (
     (str, _text),
+    (bool, _flag),
     (int, _whole),
     (float, _factor),
     (int | None, _bound),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from resetdelivery.models import Attempt, Delivery, ResetIntent
@@ -39,10 +39,10 @@ class Timeline:
 
 def timeline_of(intent: ResetIntent) -> Timeline:
     """The timeline of a stored intent."""
-    events = list(_events(intent))
+    events, own = _told(intent)
     if intent.closed_at:
         closed = Event(at=intent.closed_at, channel="", text="closed: nothing more can happen")
-        events.append(_after(events, closed))
+        events.append(_after(own, closed))
     # A stable sort: of two things at one moment, the cause was told first.
     events.sort(key=lambda event: event.at)
     return Timeline(
@@ -53,13 +53,23 @@ def timeline_of(intent: ResetIntent) -> Timeline:
     )
 
 
-def _events(intent: ResetIntent) -> Iterator[Event]:
+def _told(intent: ResetIntent) -> tuple[list[Event], list[Event]]:
+    """Everything that happened, channel by channel, and of it what we did ourselves."""
+    own = list(_intent_events(intent))
+    events = list(own)
+    for delivery in intent.deliveries.order_by("position").prefetch_related("attempt_rows"):
+        attempts = list(delivery.attempt_rows.all())
+        ours = list(_delivery_events(delivery, attempts))
+        own += ours
+        events += [*ours, *_later_events(delivery, attempts)]
+    return events, own
+
+
+def _intent_events(intent: ResetIntent) -> Iterator[Event]:
     yield Event(at=intent.created_at, channel="", text="requested")
     if intent.cancel_requested_at:
         text = f"asked to stop: {_words(intent.cancel_reason)}"
         yield Event(at=intent.cancel_requested_at, channel="", text=text)
-    for delivery in intent.deliveries.order_by("position").prefetch_related("attempt_rows"):
-        yield from _delivery_events(delivery)
 
 
 def _after(causes: Iterable[Event], event: Event) -> Event:
@@ -67,20 +77,67 @@ def _after(causes: Iterable[Event], event: Event) -> Event:
     return replace(event, at=max([event.at, *(cause.at for cause in causes)]))
 
 
-def _delivery_events(delivery: Delivery) -> Iterator[Event]:
-    tries = [event for attempt in delivery.attempt_rows.all() for event in _attempt_events(delivery, attempt)]
+def _delivery_events(delivery: Delivery, attempts: Sequence[Attempt]) -> Iterator[Event]:
+    """What we did ourselves."""
+    tries = [event for attempt in attempts for event in _attempt_events(delivery, attempt)]
+    if delivery.arm_at and (delivery.arm_reason or delivery.state == "waiting"):
+        yield Event(at=delivery.arm_at, channel=delivery.channel, text=_arming(delivery))
     yield from tries
     if delivery.finished_at:
-        yield _after(tries, Event(at=delivery.finished_at, channel=delivery.channel, text=_ending(delivery)))
+        text = "accepted" if _ended_late(delivery, attempts) else _ending(delivery)
+        yield _after(tries, Event(at=delivery.finished_at, channel=delivery.channel, text=text))
     elif delivery.state == "pending":
         yield Event(at=delivery.due_at, channel=delivery.channel, text=_waiting(delivery))
+
+
+def _later_events(delivery: Delivery, attempts: Sequence[Attempt]) -> Iterator[Event]:
+    """What the provider said afterwards, and what that led to."""
+    for attempt in attempts:
+        if attempt.receipt_at:
+            text = _receipt(attempt)
+            yield Event(at=attempt.receipt_at, channel=delivery.channel, text=text)
+    late = _ended_late(delivery, attempts)
+    if late:
+        yield Event(at=late, channel=delivery.channel, text=_ending(delivery))
+
+
+def _ended_late(delivery: Delivery, attempts: Sequence[Attempt]) -> dt.datetime | None:
+    """When a receipt ended it, if that was after our own work on it ended."""
+    told = [a.receipt_at for a in attempts if a.receipt_at and a.receipt == delivery.state]
+    # Refused at once, and a receipt that says so again: that is no acceptance which failed later.
+    if not told or not delivery.finished_at or delivery.outcome != "accepted":
+        return None
+    return min(told) if min(told) > delivery.finished_at else None
+
+
+def _receipt(attempt: Attempt) -> str:
+    why = f": {_words(attempt.receipt_reason)}" if attempt.receipt == "failed" else ""
+    said = _RECEIPTS.get(attempt.receipt, attempt.receipt)
+    return f"receipt for attempt {attempt.number}: {said}{why}"
+
+
+_RECEIPTS = {"progress": "on its way"}
+
+_ARMED = {
+    "failed": "armed, as the channel before it failed",
+    "expired": "armed, as the channel before it expired",
+    "paused": "armed, as the channel before it is paused",
+    "unconfirmed": "armed, as the channel before it had not confirmed in time",
+}
+
+
+def _arming(delivery: Delivery) -> str:
+    if delivery.arm_reason:
+        return _ARMED.get(delivery.arm_reason, f"armed: {_words(delivery.arm_reason)}")
+    return "waits until then for the channel before it"
 
 
 def _attempt_events(delivery: Delivery, attempt: Attempt) -> Iterator[Event]:
     yield Event(
         at=attempt.started_at,
         channel=delivery.channel,
-        text=f"attempt {attempt.number} started, {attempt.queue_delay_seconds:.3f} s after it was due",
+        text=f"attempt {attempt.number} started, {attempt.queue_delay_seconds:.3f} s after it was due, "
+        f"through {attempt.transport}",
     )
     if attempt.finished_at:
         text = f"attempt {attempt.number} {attempt.outcome}: {_words(attempt.reason)}"

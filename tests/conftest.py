@@ -11,7 +11,7 @@ from django.core.cache import cache
 from notifications.channels import Channel
 from notifications.testing import ScriptedTransport
 from resetdelivery import delivery
-from resetdelivery.models import Attempt, Delivery, ResetIntent
+from resetdelivery.models import Attempt, Delivery, ProviderCircuit, ResetIntent
 
 UseTransport = Callable[[Channel, ScriptedTransport], ScriptedTransport]
 
@@ -77,8 +77,9 @@ def age(seconds: float) -> None:
     back = dt.timedelta(seconds=seconds)
     shifts = {
         ResetIntent: ("created_at", "expires_at", "cancel_requested_at", "closed_at"),
-        Delivery: ("due_at", "expires_at", "lease_expires_at", "hinted_at", "finished_at"),
-        Attempt: ("started_at", "finished_at"),
+        Delivery: ("due_at", "expires_at", "lease_expires_at", "hinted_at", "finished_at", "arm_at"),
+        Attempt: ("started_at", "finished_at", "receipt_at"),
+        ProviderCircuit: ("open_until", "opened_at"),
     }
     for model, names in shifts.items():
         for row in model._default_manager.all():

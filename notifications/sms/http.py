@@ -63,6 +63,8 @@ class DeadlineHttp(http.client.HTTPConnection):
 
     def __init__(self, url: BaseUrl, context: ssl.SSLContext | None, deadline: Deadline) -> None:
         super().__init__(url.host, url.port)
+        # The header Host names any other port, and a signature may cover that header.
+        self.default_port = 80 if context is None else 443
         self._context = context
         self._deadline = deadline
 

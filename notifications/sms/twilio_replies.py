@@ -7,16 +7,13 @@ RFC 9110 section 15 for a status without a code. A 4xx is an answer: nothing was
 from __future__ import annotations
 
 import datetime as dt
-import email.utils
-import json
 import re
 from collections.abc import Mapping
 
+from notifications.http_replies import Meaning, accepted, by_status, json_object, outcome
 from notifications.outcome import Outcome, OutcomeKind, Reason
 
-_SID = re.compile(r"(?:SM|MM)[0-9a-f]{32}\Z", re.ASCII)
-
-Meaning = tuple[OutcomeKind, Reason]
+_SID = re.compile(r"(?:SM|MM)[0-9a-f]{32}", re.ASCII)
 
 #: By the ``code`` of the error body.
 CODES: Mapping[int, Meaning] = {
@@ -45,64 +42,18 @@ CODES: Mapping[int, Meaning] = {
     21608: (OutcomeKind.MISCONFIGURED, Reason.SENDER_REFUSED),  # trial account
 }
 
-#: By HTTP status, where the code says nothing we know.
-STATUSES: Mapping[int, Meaning] = {
-    401: (OutcomeKind.MISCONFIGURED, Reason.AUTHENTICATION_FAILED),
-    403: (OutcomeKind.MISCONFIGURED, Reason.AUTHENTICATION_FAILED),
-    404: (OutcomeKind.MISCONFIGURED, Reason.AUTHENTICATION_FAILED),
-    408: (OutcomeKind.TRANSIENT, Reason.PROVIDER_BUSY),
-    413: (OutcomeKind.PERMANENT, Reason.MESSAGE_TOO_LARGE),
-    429: (OutcomeKind.THROTTLED, Reason.RATE_LIMITED),
-}
+#: Where the code says nothing we know, and RFC 9110 would say something else: no such account.
+STATUSES: Mapping[int, Meaning] = {404: (OutcomeKind.MISCONFIGURED, Reason.AUTHENTICATION_FAILED)}
 
 
 def read_reply(status: int, headers: Mapping[str, str], body: bytes, now: dt.datetime) -> Outcome:
     """The outcome of a complete reply; ``headers`` has lower-case names, ``now`` is aware."""
+    value = json_object(body)
     if 200 <= status < 300:
-        return _accepted(body)
-    kind, reason = _refusal(status, body)
-    if kind is not OutcomeKind.THROTTLED:
-        return Outcome(kind=kind, reason=reason)
-    delay = retry_after_seconds(headers.get("retry-after", ""), now)
-    return Outcome(kind=kind, reason=reason, retry_after_seconds=delay)
+        return accepted(value.get("sid"), _SID)
+    return outcome(_refusal(status, value.get("code")), headers, now)
 
 
-def retry_after_seconds(value: str, now: dt.datetime) -> float | None:
-    """A ``Retry-After`` header (RFC 9110 section 10.2.3) in seconds; ``None`` if there is none to trust."""
-    text = value.strip()
-    if re.fullmatch(r"[0-9]{1,6}", text, re.ASCII):
-        return float(text)
-    try:
-        moment = email.utils.parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=dt.UTC)
-    return max(0.0, (moment - now).total_seconds())
-
-
-def _accepted(body: bytes) -> Outcome:
-    sid = _json_object(body).get("sid")
-    if isinstance(sid, str) and _SID.match(sid):
-        return Outcome(kind=OutcomeKind.ACCEPTED, provider_reference=sid)
-    return Outcome(kind=OutcomeKind.AMBIGUOUS, reason=Reason.UNREADABLE_REPLY)
-
-
-def _refusal(status: int, body: bytes) -> Meaning:
-    if status >= 500:
-        # It failed after reading the body: nobody knows at which point.
-        return OutcomeKind.AMBIGUOUS, Reason.PROVIDER_ERROR
-    if status < 400:
-        # A redirect is not followed: it would carry credentials and a number elsewhere.
-        return OutcomeKind.MISCONFIGURED, Reason.PROVIDER_ERROR
-    code = _json_object(body).get("code")
-    known = CODES.get(code) if isinstance(code, int) else None
-    return known or STATUSES.get(status) or (OutcomeKind.PERMANENT, Reason.PROVIDER_ERROR)
-
-
-def _json_object(body: bytes) -> dict[str, object]:
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+def _refusal(status: int, code: object) -> Meaning:
+    known = CODES.get(code) if isinstance(code, int) and 400 <= status < 500 else None
+    return known or STATUSES.get(status) or by_status(status)

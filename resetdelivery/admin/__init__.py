@@ -1,4 +1,4 @@
-"""Read-only pages for intents, deliveries, attempts and channels. Nothing personal is on them.
+"""Read-only pages for intents, deliveries, attempts, channels and providers. Nothing personal is on them.
 
 They are on Django's default site; another one gets them by ``register(site)``.
 """
@@ -11,7 +11,8 @@ from resetdelivery.admin.attempt import AttemptAdmin
 from resetdelivery.admin.channel_control import ChannelControlAdmin
 from resetdelivery.admin.delivery import DeliveryAdmin
 from resetdelivery.admin.intent import IntentAdmin
-from resetdelivery.models import Attempt, ChannelControl, Delivery, ResetIntent
+from resetdelivery.admin.provider_circuit import ProviderCircuitAdmin
+from resetdelivery.models import Attempt, ChannelControl, Delivery, ProviderCircuit, ResetIntent
 
 __all__ = ["register"]
 
@@ -22,6 +23,7 @@ def register(site: admin.AdminSite) -> None:
     site.register(Delivery, DeliveryAdmin)
     site.register(Attempt, AttemptAdmin)
     site.register(ChannelControl, ChannelControlAdmin)
+    site.register(ProviderCircuit, ProviderCircuitAdmin)
 
 
 register(admin.site)

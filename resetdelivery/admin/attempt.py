@@ -20,11 +20,19 @@ class AttemptAdmin(ReadOnlyAdmin):
         "duration_seconds",
         "transport",
     )
-    list_filter = ("delivery__channel", "outcome", "started_at", "late_outcome", AttemptReasonFilter)
+    list_filter = (
+        "delivery__channel",
+        "outcome",
+        "receipt",
+        "started_at",
+        "late_outcome",
+        AttemptReasonFilter,
+    )
     list_select_related = ("delivery",)
     fieldsets = (
         (None, {"fields": ("reference", "delivery_reference", "channel", "number")}),
         ("What came of it", {"fields": ("outcome", "reason", "late_outcome")}),
+        ("What the provider said later", {"fields": ("receipt", "receipt_reason", "receipt_at")}),
         (
             "Times",
             {

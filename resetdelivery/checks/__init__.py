@@ -26,17 +26,60 @@ E024   the option ``dkim`` has an unknown form, or its packages are missing
 E030   there are no templates in the language of ``LOCALE``
 E031   ``MAX_SEGMENTS`` is less than an SMS in ``LOCALE`` takes
 E032   ``REGIONS`` names a region that has no phone numbers
+E040   credentials of a provider are missing
+E041   a provider's region is none
+E042   an anymail backend cannot be used, or a provider's packages are missing
+E043   the sender of a provider has a wrong form
+E044   receipts cannot come to a provider's ``status_callback``
+E045   another option of a provider is out of range
+E046   ``MIN_USEFUL`` is less than a provider takes
+E050   the secret of a provider's receipts is missing
+E051   ``RECEIPTS_BASE_URL`` cannot begin a callback's address, or is no page
+E052   ``RECEIPTS`` names an unknown provider or option, or its packages are missing
+E053   a topic that receipts come from has no ARN, or one of a wrong form
+E054   the window against replayed receipts is missing or of no use
+E055   a channel's list of providers is empty
+E056   two providers of a channel have one name
+E057   an entry of a list of providers is wrong
+E058   a provider of a list cannot be made
 W001   the accounts are read from another database than our tables
 W002   ``LEASE`` is shorter than one send, and is raised
 W003   ``DISPATCH`` is ``inline`` in production
 W004   ``RECOVERY`` is ``off``
 W005   a channel's ``MAX_LIFETIME`` is longer than policy allows
 W030   a template is wrong, or too long with this project's own values
+W059   an outage of all providers may use up ``MAX_ATTEMPTS``
 =====  =================================================================================
 """
 
 from __future__ import annotations
 
-from resetdelivery.checks import boundary, database, dkim, durations, link, numbers, parts, shape, templates
+from resetdelivery.checks import (
+    boundary,
+    database,
+    dkim,
+    durations,
+    link,
+    numbers,
+    parts,
+    providers,
+    receipts,
+    shape,
+    templates,
+    transports,
+)
 
-__all__ = ["boundary", "database", "dkim", "durations", "link", "numbers", "parts", "shape", "templates"]
+__all__ = [
+    "boundary",
+    "database",
+    "dkim",
+    "durations",
+    "link",
+    "numbers",
+    "parts",
+    "providers",
+    "receipts",
+    "shape",
+    "templates",
+    "transports",
+]

@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import router
 
 from notifications.email.dkim_problems import DkimMisconfigured
+from notifications.option_problems import OptionMisconfigured
 from resetdelivery.checks.messages import TAG, error, settings_if_valid, warning
 from resetdelivery.directory import DjangoUserDirectory, get_directory
 from resetdelivery.models import Delivery
@@ -47,11 +48,14 @@ def check_transports(**_: Any) -> list[CheckMessage]:
     """E010."""
     settings = settings_if_valid()
     found: list[CheckMessage] = []
-    for channel in settings.channels if settings else ():
+    for channel, options in settings.channels.items() if settings else ():
+        if options.providers:
+            # E058 says which of them.
+            continue
         try:
             get_transport(channel)
-        except DkimMisconfigured:
-            # E020 to E024 say more.
+        except (DkimMisconfigured, OptionMisconfigured):
+            # E020 to E024 and E040 to E045 say more.
             continue
         except Exception as cause:
             where = f"The transport of RESETDELIVERY['CHANNELS'][{channel.value!r}] cannot be made"

@@ -8,6 +8,7 @@ from django.core.checks import CheckMessage, register
 
 from resetdelivery.checks.messages import TAG, error
 from resetdelivery.conf import SettingsInvalid, get_settings
+from resetdelivery.provider_settings import ProviderProblem
 
 
 @register(TAG)
@@ -16,5 +17,6 @@ def check_settings(**_: Any) -> list[CheckMessage]:
     try:
         get_settings()
     except SettingsInvalid as invalid:
-        return [error(1, problem) for problem in invalid.problems]
+        # Those of a list of providers have numbers of their own.
+        return [error(1, p) for p in invalid.problems if not isinstance(p, ProviderProblem)]
     return []

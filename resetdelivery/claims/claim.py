@@ -13,9 +13,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
 from notifications.channels import Channel
-from resetdelivery.claims import control
+from resetdelivery.claims import circuits, control
 from resetdelivery.claims.sql import ATTEMPT, DELIVERY, INTENT, lock_sql, marks
-from resetdelivery.clock import after_sql, as_datetime, now_sql
+from resetdelivery.clock import after_sql, as_datetime, database_now, now_sql
+from resetdelivery.domain.failover import Lineup, claimable
 from resetdelivery.domain.states import Authority
 
 
@@ -25,7 +26,8 @@ class Claimed:
 
     ``claimed_at`` is the database's time of the claim; ``attempt_rows`` how many attempts are
     recorded, ``attempts`` how many of them count, ``ambiguous_attempts`` how many of them the
-    provider may have taken. ``probe``: it was let through alone, to see whether the channel works.
+    provider may have taken, ``may_have_it`` the provider that the newest of these went to.
+    ``probe``: it was let through alone, to see whether the channel or a provider works.
     """
 
     id: int
@@ -50,6 +52,7 @@ class Claimed:
     claimed_at: dt.datetime
     lease_expires_at: dt.datetime
     probe: bool = False
+    may_have_it: str = ""
 
 
 def claim(
@@ -63,16 +66,21 @@ def claim(
     probe_after_seconds: float,
     owner: str,
     using: str,
+    lineup: Lineup | None = None,
 ) -> list[Claimed]:
     """Lease up to ``limit`` due deliveries of ``channel``, soonest expiry first.
 
     First those named by ``ids``, then rows that nobody was told of or that have been due for
     ``fill_after_seconds``. Rows that can no longer help are left to be expired; a paused channel
-    gives nothing, one that is being probed gives one row.
+    gives nothing, one that is being probed gives one row; the same where all providers of
+    ``lineup`` rest.
     """
     connection = connections[using]
     with transaction.atomic(using=using), connection.cursor() as cursor:
-        allowed = control.claimable(connection, cursor, channel, limit, probe_after_seconds)
+        most = limit if lineup is None else _within_circuits(connection, cursor, channel, limit, lineup)
+        if most == 0:
+            return []
+        allowed = control.claimable(connection, cursor, channel, most, probe_after_seconds)
         if allowed.limit == 0:
             return []
         taken = _take(
@@ -84,7 +92,16 @@ def claim(
             (useful_floor_seconds, fill_after_seconds, lease_seconds),
             owner,
         )
-        return _reload(cursor, taken, probe=allowed.probe) if taken else []
+        return _reload(cursor, taken, probe=allowed.probe or most < limit) if taken else []
+
+
+def _within_circuits(
+    connection: BaseDatabaseWrapper, cursor: CursorWrapper, channel: Channel, limit: int, lineup: Lineup
+) -> int:
+    known = circuits.read(cursor, channel)
+    if all(circuit.is_closed for circuit in known.values()):
+        return limit
+    return claimable(lineup.order, known, limit, now=database_now(connection))
 
 
 _Taken = dict[int, dt.datetime]
@@ -138,7 +155,9 @@ def _reload(cursor: CursorWrapper, taken: _Taken, *, probe: bool) -> list[Claime
             d.due_at, d.expires_at, i.cancel_reason, d.attempts,
             (SELECT count(*) FROM {ATTEMPT} a WHERE a.delivery_id = d.id),
             (SELECT count(*) FROM {ATTEMPT} a WHERE a.delivery_id = d.id AND a.outcome = 'ambiguous'),
-            d.lease_expires_at, d.claims
+            d.lease_expires_at, d.claims,
+            (SELECT a.transport FROM {ATTEMPT} a WHERE a.delivery_id = d.id AND a.outcome = 'ambiguous'
+                ORDER BY a.number DESC LIMIT 1)
         FROM {DELIVERY} d JOIN {INTENT} i ON i.id = d.intent_id
         WHERE d.id IN ({marks(ids)}) ORDER BY d.expires_at, d.id
         """,
@@ -169,6 +188,7 @@ def _claimed(row: Sequence[Any], claimed_at: dt.datetime, probe: bool) -> Claime
         ambiguous_attempts=row[17],
         lease_expires_at=as_datetime(row[18]),
         claims=row[19],
+        may_have_it=row[20] or "",
         claimed_at=claimed_at,
         probe=probe,
     )

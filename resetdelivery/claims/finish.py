@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from django.db import connections, transaction
 
 from resetdelivery.claims.claim import Claimed
-from resetdelivery.claims.sql import close_intents, lock_intents
+from resetdelivery.claims.follow import move_on
+from resetdelivery.claims.sql import lock_intents
 from resetdelivery.claims.steps import Step, apply_steps
 from resetdelivery.domain.decisions import Verdict
 from resetdelivery.domain.states import DeliveryState
@@ -26,5 +27,5 @@ def finish_leased(refused: Sequence[tuple[Claimed, Verdict]], *, using: str) -> 
     with transaction.atomic(using=using), connection.cursor() as cursor:
         lock_intents(connection, cursor, intents)
         done = apply_steps(connection, cursor, steps, held_in=DeliveryState.LEASED)
-        close_intents(connection, cursor, intents)
+        move_on(connection, cursor, intents)
     return done

@@ -31,11 +31,16 @@ class Ready:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked:
-    """A delivery whose attempt is on record; ``started_at`` is the database's time of it."""
+    """A delivery whose attempt is on record; ``started_at`` is the database's time of it.
+
+    ``transport`` is the provider it goes to, ``probe`` whether that is to see if it is back.
+    """
 
     ready: Ready
     attempt_id: int
     started_at: dt.datetime
+    transport: str = ""
+    probe: bool = False
 
 
 def mark(
@@ -46,6 +51,7 @@ def mark(
     transport: str,
     worker: str,
     using: str,
+    probe: bool = False,
 ) -> list[Marked]:
     """Those of ``wave`` that may be sent: LEASED → SUBMITTING, with an attempt row each.
 
@@ -63,7 +69,7 @@ def mark(
         rows = [_attempt(ready, started[ready.claimed.id], transport, worker) for ready in marked]
         Attempt.objects.using(using).bulk_create(rows)
     return [
-        Marked(ready=ready, attempt_id=row.pk, started_at=row.started_at)
+        Marked(ready=ready, attempt_id=row.pk, started_at=row.started_at, transport=transport, probe=probe)
         for ready, row in zip(marked, rows, strict=True)
     ]
 

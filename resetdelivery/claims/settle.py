@@ -13,10 +13,15 @@ from django.db.backends.utils import CursorWrapper
 from notifications.outcome import Outcome, OutcomeKind
 from resetdelivery.claims import control
 from resetdelivery.claims.attempts import record_outcomes
+from resetdelivery.claims.early import NONE, early_receipts
+from resetdelivery.claims.follow import move_on
 from resetdelivery.claims.mark import Marked
-from resetdelivery.claims.sql import close_intents, lock_intents
+from resetdelivery.claims.prospects import prospects_after
+from resetdelivery.claims.sql import lock_intents
 from resetdelivery.claims.steps import Step, apply_steps
 from resetdelivery.domain.decisions import Decision, Submission, decide, within_claims
+from resetdelivery.domain.failover import Lineup, Prospect, decide_ahead
+from resetdelivery.domain.receipts import with_receipts
 from resetdelivery.domain.retry import RetryPolicy
 from resetdelivery.domain.states import DeliveryState
 
@@ -48,11 +53,12 @@ def settle(
     max_claims: int,
     probe_after_seconds: float,
     using: str,
+    lineup: Lineup | None = None,
 ) -> list[Settled]:
     """Decide and write a wave's outcomes in a constant number of statements.
 
     A row that is no longer ours (id, token, SUBMITTING) is left alone; only its attempt learns,
-    as ``late_outcome``, what we saw.
+    as ``late_outcome``, what we saw. With a ``lineup`` the providers' circuits learn from it, too.
     """
     if not results:
         return []
@@ -60,14 +66,16 @@ def settle(
     with transaction.atomic(using=using), connection.cursor() as cursor:
         intents = [result.marked.ready.claimed.intent_id for result in results]
         cancels = lock_intents(connection, cursor, intents)
+        prospects = prospects_after(connection, cursor, results, lineup)
         decisions = [
             within_claims(
-                _decision(result, cancels, policy, draw()),
+                _decision(result, cancels, policy, draw(), ahead),
                 claims=result.marked.ready.claimed.claims,
                 max_claims=max_claims,
             )
-            for result in results
+            for result, ahead in zip(results, prospects, strict=True)
         ]
+        decisions = _after_receipts(cursor, results, decisions)
         _steer_channel(connection, cursor, results, decisions, probe_after_seconds)
         steps = [_step(result, decision) for result, decision in zip(results, decisions, strict=True)]
         held = apply_steps(connection, cursor, steps, held_in=DeliveryState.SUBMITTING)
@@ -80,24 +88,33 @@ def settle(
             for result, decision in zip(results, decisions, strict=True)
         ]
         record_outcomes(connection, cursor, settled)
-        close_intents(connection, cursor, intents)
+        move_on(connection, cursor, intents)
     return settled
 
 
-def _decision(result: Result, cancels: dict[int, str], policy: RetryPolicy, draw: float) -> Decision:
+def _decision(
+    result: Result, cancels: dict[int, str], policy: RetryPolicy, draw: float, ahead: Prospect | None
+) -> Decision:
     claimed = result.marked.ready.claimed
-    return decide(
-        result.outcome,
-        Submission(
-            attempts=claimed.attempts + 1,
-            ambiguous_attempts=claimed.ambiguous_attempts + _is_ambiguous(result),
-            expires_at=claimed.expires_at,
-            cancel_reason=cancels.get(claimed.intent_id, ""),
-        ),
-        policy,
-        now=result.finished_at,
-        draw=draw,
+    submission = Submission(
+        attempts=claimed.attempts + 1,
+        ambiguous_attempts=claimed.ambiguous_attempts + _is_ambiguous(result),
+        expires_at=claimed.expires_at,
+        cancel_reason=cancels.get(claimed.intent_id, ""),
     )
+    now = result.finished_at
+    if ahead is None:
+        return decide(result.outcome, submission, policy, now=now, draw=draw)
+    return decide_ahead(result.outcome, submission, policy, now=now, draw=draw, ahead=ahead)
+
+
+def _after_receipts(
+    cursor: CursorWrapper, results: Sequence[Result], decisions: Sequence[Decision]
+) -> list[Decision]:
+    """The decisions with what the provider told us while we were still waiting for its answer."""
+    ids = [result.marked.ready.claimed.id for result in results]
+    early = early_receipts(cursor, ids)
+    return [with_receipts(one, early.get(i, NONE)) for i, one in zip(ids, decisions, strict=True)]
 
 
 def _is_ambiguous(result: Result) -> bool:
@@ -124,11 +141,17 @@ def _step(result: Result, decision: Decision) -> Step:
         id=claimed.id,
         token=claimed.token,
         state=decision.state,
-        outcome=shown_outcome(result.outcome.kind, claimed.ambiguous_attempts > 0),
+        outcome=shown_outcome(_latest(result, decision), claimed.ambiguous_attempts > 0),
         reason=decision.reason,
         due_at=decision.due_at,
         gives_back=not decision.counts,
     )
+
+
+def _latest(result: Result, decision: Decision) -> OutcomeKind:
+    """What arrived was accepted, whatever the provider's answer to us was."""
+    delivered = decision.state is DeliveryState.DELIVERED
+    return OutcomeKind.ACCEPTED if delivered else result.outcome.kind
 
 
 def shown_outcome(latest: OutcomeKind, was_ambiguous: bool) -> str:

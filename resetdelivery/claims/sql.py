@@ -10,12 +10,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
 from resetdelivery.clock import now_sql
-from resetdelivery.models import Attempt, ChannelControl, Delivery, ResetIntent
+from resetdelivery.models import Attempt, ChannelControl, Delivery, ProviderCircuit, ResetIntent
 
 INTENT = ResetIntent._meta.db_table
 DELIVERY = Delivery._meta.db_table
 ATTEMPT = Attempt._meta.db_table
 CONTROL = ChannelControl._meta.db_table
+CIRCUIT = ProviderCircuit._meta.db_table
 
 Value = int | float | str | bool | dt.datetime
 Row = tuple[Value, ...]

@@ -26,8 +26,19 @@ class DeliveryReason(enum.StrEnum):
     CLAIMS_USED_UP = "claims_used_up"
     AMBIGUOUS_RESENDS_USED_UP = "ambiguous_resends_used_up"
     LEASE_RAN_OUT = "lease_ran_out"
+    PROVIDER_REMOVED = "provider_removed"
     SENT_BY_EXISTING_SENDER = "sent_by_existing_sender"
     SHADOW = "shadow"
+
+
+class ArmReason(enum.StrEnum):
+    """Why a channel that waited for the one before it is used after all."""
+
+    NONE = ""
+    FAILED = "failed"
+    EXPIRED = "expired"
+    PAUSED = "paused"
+    UNCONFIRMED = "unconfirmed"
 
 
 class CancelReason(enum.StrEnum):

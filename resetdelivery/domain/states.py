@@ -21,7 +21,7 @@ class IntentState(enum.StrEnum):
 class DeliveryState(enum.StrEnum):
     """Where one intent stands on one channel, and who moves it on."""
 
-    #: A fallback channel, not needed yet. Armed, or cancelled as not needed.
+    #: A fallback channel, not needed yet. Armed, or cancelled as not needed, also when it lapses.
     WAITING = "waiting"
     #: Due at ``due_at``. Claimed, expired or cancelled.
     PENDING = "pending"
@@ -65,7 +65,7 @@ _S = DeliveryState
 #: From each state, the states that one step may reach.
 TRANSITIONS: Mapping[DeliveryState, frozenset[DeliveryState]] = MappingProxyType(
     {
-        _S.WAITING: frozenset({_S.PENDING, _S.CANCELLED, _S.EXPIRED}),
+        _S.WAITING: frozenset({_S.PENDING, _S.CANCELLED}),
         _S.PENDING: frozenset({_S.LEASED, _S.EXPIRED, _S.CANCELLED, _S.DELIVERED}),
         _S.LEASED: frozenset(
             {

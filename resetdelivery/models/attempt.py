@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from notifications.outcome import OutcomeKind
+from notifications.receipts.receipt import ReceiptVerdict
 from resetdelivery.models.choices import choices, values
 from resetdelivery.models.delivery import Delivery
 
@@ -14,7 +15,8 @@ class Attempt(models.Model):
     """One try, written before the I/O so that a crash leaves evidence.
 
     ``outcome`` is empty while the try runs; once ``ambiguous`` it stays so, and what a worker
-    learns after it lost its lease goes to ``late_outcome``.
+    learns after it lost its lease goes to ``late_outcome``. ``receipt`` is what the provider said
+    later, the last word by rank, and ``receipt_at`` when we heard it.
     """
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="attempt_rows")
@@ -32,6 +34,10 @@ class Attempt(models.Model):
     transport = models.CharField(max_length=32)
     worker = models.CharField(max_length=64)
     provider_reference = models.CharField(max_length=255, default="")
+    # Defaults of the database's own: a worker that runs the last version's code inserts without them.
+    receipt = models.CharField(max_length=16, default="", db_default="", choices=choices(ReceiptVerdict))
+    receipt_reason = models.CharField(max_length=32, default="", db_default="")
+    receipt_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -40,6 +46,11 @@ class Attempt(models.Model):
                 name="resetdelivery_attempt_outcome",
                 condition=Q(outcome__in=["", *values(OutcomeKind)])
                 & Q(late_outcome__in=["", *values(OutcomeKind)]),
+            ),
+            models.CheckConstraint(
+                name="resetdelivery_attempt_receipt",
+                condition=Q(receipt="", receipt_at=None)
+                | Q(receipt__in=values(ReceiptVerdict), receipt_at__isnull=False),
             ),
         ]
 

@@ -7,6 +7,7 @@ from django.db.models import Q
 
 from notifications.channels import Channel
 from notifications.outcome import OutcomeKind
+from resetdelivery.domain.reasons import ArmReason
 from resetdelivery.domain.states import FINISHED_STATES, HELD_STATES, Authority, DeliveryState
 from resetdelivery.models.choices import choices, values
 from resetdelivery.models.intent import ResetIntent
@@ -17,7 +18,8 @@ class Delivery(models.Model):
 
     ``lease_token`` rises at every claim and fences every later step. ``claims`` counts how often
     workers took it, ``attempts`` the tries that count. ``hinted_at`` is when a hint was last
-    published; null means that nobody was told and any worker may take it at once.
+    published; null means that nobody was told and any worker may take it at once. ``arm_at`` is
+    when a WAITING delivery is armed at the latest; once armed, when it was, with the reason.
     """
 
     reference = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -38,6 +40,8 @@ class Delivery(models.Model):
     reason = models.CharField(max_length=32, default="")
     segments_bucket = models.CharField(max_length=8, default="")
     finished_at = models.DateTimeField(null=True)
+    arm_at = models.DateTimeField(null=True)
+    arm_reason = models.CharField(max_length=16, default="", db_default="", choices=choices(ArmReason))
 
     class Meta:
         verbose_name_plural = "deliveries"
@@ -86,6 +90,11 @@ class Delivery(models.Model):
                 name="resetdelivery_delivery_idle",
                 fields=["channel", "expires_at", "id"],
                 condition=Q(state__in=["pending", "waiting"]),
+            ),
+            models.Index(
+                name="resetdelivery_delivery_waiting",
+                fields=["arm_at"],
+                condition=Q(state=DeliveryState.WAITING.value),
             ),
         ]
 

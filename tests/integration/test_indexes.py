@@ -10,9 +10,11 @@ import pytest
 from django.db import connection
 
 from notifications.channels import Channel
-from resetdelivery import recovery
+from resetdelivery import fallback, recovery
 from resetdelivery.claims import claim
+from resetdelivery.clock import database_now
 from resetdelivery.models import Delivery
+from tests.steps import pause, seconds, store
 
 pytestmark = pytest.mark.django_db
 
@@ -94,7 +96,21 @@ def count_ready() -> None:
     recovery._has_room(connection, Channel.EMAIL)
 
 
-STEPS = [run_claim, take_hints, count_ready, recovery.sweep, recovery.expire_overdue]
+def arm_behind_a_pause() -> None:
+    store(channel=Channel.SMS, state="waiting", arm_at=database_now(connection) + seconds(60))
+    pause(Channel.EMAIL)
+    fallback.arm_due()
+
+
+def arm_what_is_due() -> None:
+    store(channel=Channel.SMS, state="waiting", arm_at=database_now(connection))
+    fallback.arm_due()
+
+
+STEPS = [
+    *(run_claim, take_hints, count_ready),
+    *(recovery.sweep, recovery.expire_overdue, arm_what_is_due, arm_behind_a_pause),
+]
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)

@@ -156,3 +156,19 @@ def test_a_slow_channel_holds_up_no_other(
         assert sms.arrived.wait(CEILING_SECONDS)
     finally:
         gate.set()
+
+
+def test_a_running_poller_turns_to_the_second_channel_in_time(
+    running: Callable[[], Poller],
+    account: Any,
+    settings: Any,
+    email: ScriptedTransport,
+    sms: ScriptedTransport,
+) -> None:
+    channels = settings.RESETDELIVERY["CHANNELS"]
+    slow = {**channels["email"], "GIVES_RECEIPTS": True, "FALLBACK_AFTER": seconds(0.5)}
+    settings.RESETDELIVERY = {**settings.RESETDELIVERY, "CHANNELS": {**channels, "email": slow}}
+    request_reset(account_ref=str(account.pk), channels=["email", "sms"], strategy="fallback")
+    running()
+    assert email.arrived.wait(CEILING_SECONDS)
+    assert sms.arrived.wait(CEILING_SECONDS)

@@ -158,15 +158,20 @@ def test_recovery_that_is_off_rests(change: Settings) -> None:
 # Ending what is past help.
 
 
-@pytest.mark.parametrize("state", [S.PENDING, S.WAITING])
+@pytest.mark.parametrize(
+    ("state", "ending"),
+    [(S.PENDING, (S.EXPIRED, "no_useful_time_left")), (S.WAITING, (S.CANCELLED, "not_needed"))],
+)
 @pytest.mark.parametrize("paused", [False, True])
-def test_work_past_help_expires_and_closes_its_intent_paused_or_not(state: S, paused: bool) -> None:
+def test_work_past_help_ends_and_closes_its_intent_paused_or_not(
+    state: S, ending: tuple[S, str], paused: bool
+) -> None:
     (row,) = store(life=3, overdue=5, state=state)
     if paused:
         pause()
     assert expire_overdue() == 1
     row.refresh_from_db()
-    assert (row.state, row.reason) == (S.EXPIRED, "no_useful_time_left")
+    assert (row.state, row.reason) == ending
     assert ResetIntent.objects.get().state == "closed"
 
 

@@ -214,12 +214,12 @@ def test_a_wave_settles_each_of_its_rows_by_its_own_outcome(
 def test_an_email_is_sent_again_after_an_ambiguous_answer_with_the_same_link_and_id(
     account: Any, use_transport: UseTransport
 ) -> None:
-    email = use_transport(Channel.EMAIL, ScriptedTransport(outcomes=[CUT] * 3))
+    email = use_transport(Channel.EMAIL, ScriptedTransport(outcomes=[CUT] * 2))
     request_reset(account_ref=str(account.pk), channels=["email"])
-    for _ in range(4):
+    for _ in range(3):
         deliver(Channel.EMAIL)
     first, *others = email.messages
-    assert len(others) == 3
+    assert len(others) == 2
     assert all(isinstance(other, EmailMessage) and other == first for other in others)
     assert the_delivery().state == S.ACCEPTED
 

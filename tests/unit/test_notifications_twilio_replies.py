@@ -7,10 +7,13 @@ import json
 
 import pytest
 
+from notifications.http_replies import STATUSES as HTTP_STATUSES
+from notifications.http_replies import retry_after_seconds
 from notifications.outcome import Outcome, OutcomeKind, Reason
-from notifications.sms.twilio_replies import CODES, STATUSES, read_reply, retry_after_seconds
+from notifications.sms.twilio_replies import CODES, STATUSES, read_reply
 from tests.wire.samples import NOW
 
+BY_STATUS: dict[int, tuple[OutcomeKind, Reason]] = {**HTTP_STATUSES, **STATUSES}
 SID = "SM0123456789abcdef0123456789abcdef"
 
 
@@ -24,11 +27,11 @@ def test_a_known_code_decides_over_the_status(code: int) -> None:
     assert (outcome.kind, outcome.reason) == CODES[code]
 
 
-@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("status", BY_STATUS)
 @pytest.mark.parametrize("body", [None, [], "text", {"code": 1}, {"code": "21211"}, {"code": None}])
 def test_without_a_known_code_the_status_decides(status: int, body: object) -> None:
     outcome = read(status, body)
-    assert (outcome.kind, outcome.reason) == STATUSES[status]
+    assert (outcome.kind, outcome.reason) == BY_STATUS[status]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from django.db.models import CheckConstraint, Field, Model, Q
 
 from notifications.channels import Channel
 from notifications.outcome import OutcomeKind, Reason
-from resetdelivery.domain.reasons import CancelReason, DeliveryReason, PauseReason
+from notifications.receipts.receipt import ReceiptVerdict
+from resetdelivery.domain.reasons import ArmReason, CancelReason, DeliveryReason, PauseReason
 from resetdelivery.domain.states import (
     FINISHED_STATES,
     HELD_STATES,
@@ -29,7 +30,7 @@ S = DeliveryState
 
 #: Section 5 of the design once more, by hand: what the table is compared with.
 STEPS = {
-    S.WAITING: {S.PENDING, S.CANCELLED, S.EXPIRED},
+    S.WAITING: {S.PENDING, S.CANCELLED},
     S.PENDING: {S.LEASED, S.EXPIRED, S.CANCELLED, S.DELIVERED},
     S.LEASED: {
         *(S.SUBMITTING, S.PENDING, S.CANCELLED, S.EXPIRED),
@@ -113,6 +114,9 @@ def test_a_constraint_lists_exactly_the_members_of_its_enum(
         (Attempt, "outcome", OutcomeKind),
         (Attempt, "late_outcome", OutcomeKind),
         (Attempt, "reason", Reason),
+        (Attempt, "receipt", ReceiptVerdict),
+        (Attempt, "receipt_reason", Reason),
+        (Delivery, "arm_reason", ArmReason),
         (ResetIntent, "cancel_reason", CancelReason),
         (ResetIntent, "state", IntentState),
         (ResetIntent, "strategy", Strategy),

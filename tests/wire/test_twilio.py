@@ -13,7 +13,7 @@ import pytest
 
 from notifications.exceptions import TransportMisconfigured
 from notifications.outcome import Outcome, OutcomeKind, Reason
-from notifications.sms.twilio import TwilioTransport, validity_seconds
+from notifications.sms.twilio import TwilioTransport
 from notifications.testing.provider import Behaviour, FakeProvider, Fault
 from tests.wire.conftest import CA_FILE, MakeTwilio
 from tests.wire.http_answers import created
@@ -77,16 +77,17 @@ def test_credentials_are_checked_and_wrong_ones_are_our_mistake(make_twilio: Mak
 @pytest.mark.parametrize(
     ("left", "seconds"),
     [
-        (dt.timedelta(minutes=9), 540),
-        (dt.timedelta(seconds=1, milliseconds=999), 1),
-        (dt.timedelta(milliseconds=999), 0),
-        (dt.timedelta(milliseconds=-1), -1),
-        (dt.timedelta(hours=10), 36_000),
-        (dt.timedelta(days=3), 36_000),
+        (dt.timedelta(minutes=9), "540"),
+        (dt.timedelta(seconds=1, milliseconds=999), "1"),
+        (dt.timedelta(hours=10), "36000"),
+        (dt.timedelta(days=3), "36000"),
     ],
 )
-def test_the_validity_period_is_what_is_left_in_whole_seconds(left: dt.timedelta, seconds: int) -> None:
-    assert validity_seconds(NOW + left, NOW) == seconds
+def test_the_validity_period_is_what_is_left_in_whole_seconds(
+    provider: FakeProvider, twilio: TwilioTransport, left: dt.timedelta, seconds: str
+) -> None:
+    assert twilio.submit(an_sms(expires_at=NOW + left), soon()).kind is OutcomeKind.ACCEPTED
+    assert form_of(provider)["ValidityPeriod"] == [seconds]
 
 
 def test_a_lifetime_under_a_second_is_not_sent(provider: FakeProvider, twilio: TwilioTransport) -> None:

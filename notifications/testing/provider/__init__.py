@@ -1,4 +1,5 @@
-"""A provider to test and demonstrate against: real SMTP, Twilio's HTTP form, and an inbox page.
+"""A provider to test and demonstrate against: real SMTP, the HTTP forms of Twilio, Vonage,
+AWS End User Messaging, Postmark and our own, and an inbox page.
 
 Standard library only; listens on the loopback address only. Run it with
 ``python -m notifications.testing.provider``, or in the test's own process::

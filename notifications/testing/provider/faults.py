@@ -16,7 +16,7 @@ class Behaviour(enum.StrEnum):
 
     #: Reset the connection as soon as it is made (phase ``connect``).
     REFUSE = "refuse"
-    #: Answer with ``code`` (and ``text``, or Twilio's ``error`` code) without accepting.
+    #: Answer with ``code`` (and ``text``, or the provider's ``error`` or ``name``) without accepting.
     REPLY = "reply"
     #: HTTP 429 with ``Retry-After: seconds``, or SMTP ``454 4.7.28``.
     THROTTLE = "throttle"
@@ -39,7 +39,10 @@ class Fault:
     """One fault.
 
     ``channel`` is ``email`` or ``sms``. ``phase`` is for SMTP one of connect, ehlo, starttls,
-    auth, mail, rcpt, data, dot, rset; for HTTP connect or submit; empty means dot or submit.
+    auth, mail, rcpt, data, dot, rset; for HTTP connect (of ``sms``) or submit; empty means dot or
+    submit. ``error`` is a provider's number for what is wrong (Twilio's code, the status of
+    Vonage's part, Postmark's code), ``name`` its word (AWS's error, perhaps with ``/Reason``; the
+    generic form's reason).
     ``count`` is how many times (0: for ever). ``record`` says whether the submission counts as
     accepted all the same, where the phase is the last one; it does by default for hold, drip,
     hang, drop, garbage and error, and never for reply and throttle.
@@ -51,6 +54,7 @@ class Fault:
     count: int = 1
     code: int = 0
     error: int = 0
+    name: str = ""
     text: str = ""
     seconds: float = 0.0
     record: bool = True

@@ -1,12 +1,15 @@
-"""The HTTP side: Twilio's resource, the inbox pages, and the control of faults."""
+"""The HTTP side: the providers' forms, the inbox pages, and the control of faults."""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import json
 import re
+import socket
 import socketserver
+import ssl
 import sys
 import threading
 from collections.abc import Callable
@@ -15,11 +18,18 @@ from importlib import resources
 from typing import cast
 
 from notifications.testing.provider import pages
+from notifications.testing.provider.aws import SendTextMessage
 from notifications.testing.provider.connections import Replier, reset
 from notifications.testing.provider.faults import Fault, Faults
+from notifications.testing.provider.form import Form, HttpAnswer, HttpRequest, json_answer
+from notifications.testing.provider.generic import GenericMessages
 from notifications.testing.provider.letters import Letter, read_letter
+from notifications.testing.provider.postmark import SendEmail
 from notifications.testing.provider.store import Store, Submission
-from notifications.testing.provider.twilio import PATH, HttpAnswer, MessagesResource
+from notifications.testing.provider.twilio import MessagesResource
+from notifications.testing.provider.vonage import SmsJson
+
+FORMS: tuple[type[Form], ...] = (MessagesResource, SmsJson, SendTextMessage, GenericMessages, SendEmail)
 
 _MESSAGE = re.compile(r"/messages/(?P<id>[0-9]{1,18})(?P<part>/html)?\Z")
 _ASSETS = {"inbox.css": "text/css", "inbox.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -47,11 +57,13 @@ class HttpServer(ThreadingHTTPServer):
         store: Store,
         faults: Faults,
         credentials: tuple[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         super().__init__(address, HttpSession)
         self.store = store
         self.faults = faults
-        self.messages = MessagesResource(store, faults, credentials)
+        self.tls = tls
+        self.forms = [form(store, faults, credentials) for form in FORMS]
         self.connections = 0
         self._lock = threading.Lock()
 
@@ -59,6 +71,17 @@ class HttpServer(ThreadingHTTPServer):
         """Bind without the base class's look-up of our own name, which may take seconds."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
+
+    def finish_request(self, request: object, client_address: object) -> None:
+        """Serve a connection, unless the script refuses it."""
+        if self.faults.take("sms", "connect") is None:
+            super().finish_request(request, client_address)  # type: ignore[arg-type]  # passed on as it came
+            return
+        connection = cast(socket.socket, request)
+        if self.tls is not None:
+            # Reset before a client begins to shake hands, its ssl module loses the socket (CPython).
+            connection.recv(1)
+        reset(connection)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that goes away in the middle is what the tests do: no traceback for it."""
@@ -87,16 +110,17 @@ class HttpSession(BaseHTTPRequestHandler):
         """Requests hold numbers and links: nothing is logged."""
 
     def setup(self) -> None:
-        """Start the session."""
+        """Start the session, over TLS where that is so."""
+        if self._http.tls is not None:
+            self.request = self._http.tls.wrap_socket(self.request, server_side=True)
         super().setup()
         self._http.note_connection()
 
-    def handle(self) -> None:
-        """Answer requests, unless the script refuses the connection."""
-        if self._http.faults.take("sms", "connect") is not None:
-            reset(self.connection)
-            return
-        super().handle()
+    def finish(self) -> None:
+        """Close what TLS put over the server's own socket, too."""
+        with contextlib.suppress(OSError):
+            super().finish()
+        self.request.close()
 
     def do_GET(self) -> None:
         """Pages and the control's list."""
@@ -112,10 +136,12 @@ class HttpSession(BaseHTTPRequestHandler):
         return self._send_message(path)
 
     def do_POST(self) -> None:
-        """Twilio's resource and the control."""
+        """The providers' forms and the control."""
         body = self.rfile.read(min(int(self.headers.get("Content-Length") or 0), _MAX_BODY))
-        if PATH.match(self.path):
-            return self._send(self._http.messages.post(self.headers.get("Authorization", ""), body))
+        form = next((one for one in self._http.forms if one.path.match(self.path)), None)
+        if form is not None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            return self._send(form.post(HttpRequest(path=self.path, headers=headers, body=body)))
         control = self._controls().get(self.path)
         if control is None or not self._is_local() or "Origin" in self.headers:
             return self._send_json(404, {"error": "Not found."})
@@ -166,7 +192,7 @@ class HttpSession(BaseHTTPRequestHandler):
         return self._send_typed(200, _ASSETS[name], _asset(name), _PAGE_HEADERS)
 
     def _send_json(self, status: int, value: object) -> None:
-        self._send(HttpAnswer(status=status, body=json.dumps(value).encode()))
+        self._send(json_answer(status, value))
 
     def _send_typed(
         self, status: int, content_type: str, body: bytes, headers: tuple[tuple[str, str], ...]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import email
 import email.policy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from email.message import EmailMessage
 from urllib.parse import parse_qs
 
+from notifications.testing.provider.form import json_fields
 from notifications.testing.provider.store import Submission
 
 
@@ -29,7 +31,10 @@ class Letter:
 
 def read_letter(submission: Submission) -> Letter:
     """Decode what was submitted."""
-    return _read_email(submission) if submission.channel == "email" else _read_sms(submission)
+    if submission.channel == "sms":
+        return _read_sms(submission)
+    fields = json_fields(submission.body)
+    return _read_api_email(submission, fields) if fields else _read_email(submission)
 
 
 def _read_email(submission: Submission) -> Letter:
@@ -48,18 +53,41 @@ def _read_email(submission: Submission) -> Letter:
 
 
 def _read_sms(submission: Submission) -> Letter:
-    form = {name: values[0] for name, values in parse_qs(submission.body.decode("latin-1")).items()}
+    fields = json_fields(submission.body) or _form_fields(submission.body)
     return Letter(
         id=submission.id,
         channel="sms",
-        sender=form.get("From") or form.get("MessagingServiceSid", ""),
+        sender=_first(fields, "From", "MessagingServiceSid", "from", "OriginationIdentity"),
         recipient=submission.recipient,
         subject="",
-        text=form.get("Body", ""),
+        text=_first(fields, "Body", "text", "MessageBody"),
         html="",
         source=submission.body.decode("latin-1").replace("&", "\n&"),
         received_at=_moment(submission),
     )
+
+
+def _read_api_email(submission: Submission, fields: Mapping[str, object]) -> Letter:
+    return Letter(
+        id=submission.id,
+        channel="email",
+        sender=_first(fields, "From"),
+        recipient=submission.recipient,
+        subject=_first(fields, "Subject") or "(no subject)",
+        text=_first(fields, "TextBody"),
+        html=_first(fields, "HtmlBody"),
+        source=submission.body.decode("utf-8", "replace"),
+        received_at=_moment(submission),
+    )
+
+
+def _form_fields(body: bytes) -> dict[str, object]:
+    return {name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()}
+
+
+def _first(fields: Mapping[str, object], *names: str) -> str:
+    """The first of ``names`` that is there: each provider has its own."""
+    return next((str(fields[name]) for name in names if fields.get(name)), "")
 
 
 def _part(message: EmailMessage, subtype: str) -> str:

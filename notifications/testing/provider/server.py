@@ -23,8 +23,9 @@ class FakeProvider:
     """Listens on the loopback address between :meth:`start` and :meth:`stop`, or as a context.
 
     Ports are 0 for any free one. ``tls`` is a server-side context: STARTTLS is offered then, or
-    with ``implicit_tls`` required. ``smtp_credentials`` and ``sms_credentials`` (a name and a
-    secret) are demanded when given. ``smtp_offers`` are further lines of the reply to EHLO.
+    with ``implicit_tls`` required; ``http_tls`` makes HTTP https. ``smtp_credentials`` and
+    ``sms_credentials`` (a name and a secret: each HTTP form has its own way of sending or signing
+    with them) are demanded when given. ``smtp_offers`` are further lines of the reply to EHLO.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class FakeProvider:
         http_port: int = 0,
         tls: ssl.SSLContext | None = None,
         implicit_tls: bool = False,
+        http_tls: ssl.SSLContext | None = None,
         smtp_credentials: tuple[str, str] | None = None,
         sms_credentials: tuple[str, str] | None = None,
         smtp_offers: Sequence[str] = (),
@@ -55,7 +57,11 @@ class FakeProvider:
             )
             undo.callback(self.smtp.server_close)
             self.http = HttpServer(
-                (HOST, http_port), store=self.store, faults=self.faults, credentials=sms_credentials
+                (HOST, http_port),
+                store=self.store,
+                faults=self.faults,
+                credentials=sms_credentials,
+                tls=http_tls,
             )
             undo.pop_all()
 
@@ -72,6 +78,8 @@ class FakeProvider:
     @property
     def http_url(self) -> str:
         """The base address for a transport and for a browser."""
+        if self.http.tls is not None:
+            return f"https://localhost:{self.http_port}"
         return f"http://{HOST}:{self.http_port}"
 
     def start(self) -> None:

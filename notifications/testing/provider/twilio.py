@@ -2,79 +2,62 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 import secrets
-from dataclasses import dataclass, field
+from typing import ClassVar
 from urllib.parse import parse_qs
 
-from notifications.testing.provider.faults import Behaviour, Fault, Faults
-from notifications.testing.provider.store import Store
-
-PATH = re.compile(r"/2010-04-01/Accounts/(?P<sid>[^/]+)/Messages\.json\Z")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpAnswer:
-    """What to send back; ``status`` 0 closes the connection without a word."""
-
-    status: int
-    body: bytes = field(repr=False, default=b"")
-    headers: tuple[tuple[str, str], ...] = ()
-    drip_seconds: float = 0.0
+from notifications.testing.provider.faults import Fault
+from notifications.testing.provider.form import (
+    Form,
+    Headers,
+    HttpAnswer,
+    HttpRequest,
+    Submitted,
+    basic,
+    json_answer,
+)
 
 
-class MessagesResource:
-    """Accepts, records and answers ``POST`` requests, obeying the script."""
+class MessagesResource(Form):
+    """``POST /2010-04-01/Accounts/{sid}/Messages.json``."""
 
-    def __init__(self, store: Store, faults: Faults, credentials: tuple[str, str] | None) -> None:
-        self._store = store
-        self._faults = faults
-        self._credentials = credentials
+    path: ClassVar[re.Pattern[str]] = re.compile(r"/2010-04-01/Accounts/(?P<sid>[^/]+)/Messages\.json\Z")
 
-    def post(self, authorization: str, body: bytes) -> HttpAnswer:
-        """The answer to one submission."""
-        if self._credentials is not None and authorization != _basic(self._credentials):
+    def read(self, request: HttpRequest) -> Submitted | HttpAnswer:
+        """Basic authentication, and a form with a number and a body."""
+        expected = self._credentials
+        if expected is not None and request.headers.get("authorization") != basic(expected):
             return _error(401, 20003, "Authenticate")
-        form = {name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()}
+        form = {name: values[0] for name, values in parse_qs(request.body.decode("latin-1")).items()}
         if "To" not in form or "Body" not in form:
             return _error(400, 21604, "A 'To' phone number and a 'Body' are required.")
-        fault = self._faults.take("sms", "submit")
-        if fault is None or fault.records:
-            self._store.record(channel="sms", recipient=form["To"], key=form["Body"], body=body)
-        created = _created(form["To"])
-        return created if fault is None else self._scripted(fault, created)
+        return Submitted(recipient=form["To"], key=form["Body"])
 
-    def _scripted(self, fault: Fault, created: HttpAnswer) -> HttpAnswer:
-        if fault.behaviour in (Behaviour.HANG, Behaviour.HOLD):
-            self._faults.wait()
-        seconds = f"{fault.seconds:.0f}"
-        answers = {
-            Behaviour.REPLY: _error(fault.code or 400, fault.error, fault.text or "Scripted"),
-            Behaviour.ERROR: _error(fault.code or 500, fault.error, fault.text or "Scripted"),
-            Behaviour.THROTTLE: _error(429, 20429, "Too Many Requests", (("Retry-After", seconds),)),
-            Behaviour.GARBAGE: HttpAnswer(status=fault.code or 200, body=b"<html>what is this"),
-            Behaviour.DRIP: HttpAnswer(status=201, body=created.body, drip_seconds=fault.seconds),
-            Behaviour.HOLD: created,
+    def accepted(self, read: Submitted) -> HttpAnswer:
+        """201 with a new sid."""
+        body = {
+            "sid": f"SM{secrets.token_hex(16)}",
+            "status": "queued",
+            "to": read.recipient,
+            "error_code": None,
         }
-        return answers.get(fault.behaviour, HttpAnswer(status=0))
+        return json_answer(201, body)
+
+    def refused(self, fault: Fault, status: int) -> HttpAnswer:
+        """An error with its code."""
+        return _error(status, fault.error, fault.text or "Scripted")
+
+    def throttled(self, headers: Headers) -> HttpAnswer:
+        """429 with code 20429."""
+        return _error(429, 20429, "Too Many Requests", headers)
 
 
-def _created(recipient: str) -> HttpAnswer:
-    body = {"sid": f"SM{secrets.token_hex(16)}", "status": "queued", "to": recipient, "error_code": None}
-    return HttpAnswer(status=201, body=json.dumps(body).encode())
-
-
-def _error(status: int, code: int, message: str, headers: tuple[tuple[str, str], ...] = ()) -> HttpAnswer:
+def _error(status: int, code: int, message: str, headers: Headers = ()) -> HttpAnswer:
     body = {
         "code": code,
         "message": message,
         "more_info": f"https://www.twilio.com/docs/errors/{code}",
         "status": status,
     }
-    return HttpAnswer(status=status, body=json.dumps(body).encode(), headers=headers)
-
-
-def _basic(credentials: tuple[str, str]) -> str:
-    return "Basic " + base64.b64encode(":".join(credentials).encode()).decode("ascii")
+    return json_answer(status, body, headers)
