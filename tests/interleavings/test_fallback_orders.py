@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -20,15 +19,20 @@ from resetdelivery.domain.states import OPEN_STATES, DeliveryState
 from resetdelivery.models import Attempt, ChannelControl, Delivery, ResetIntent
 from resetdelivery.services import request_reset
 from tests.interleavings.racing import together
-from tests.interleavings.test_random_orders import cancel, recover, send, settle_everything
+from tests.interleavings.test_random_orders import (
+    WORKERS,
+    Draw,
+    Step,
+    cancel,
+    recover,
+    send,
+    settle_everything,
+    work,
+)
 from tests.later_words import hear
 from tests.steps import seconds
 
 S = DeliveryState
-Draw = random.Random
-
-STEPS_PER_WORKER = 60
-WORKERS = 4
 
 
 @pytest.fixture
@@ -62,22 +66,10 @@ def arm(refs: list[str], draw: Draw) -> None:
     fallback.arm_due()
 
 
-STEPS: list[Callable[[list[str], Draw], None]] = [
+STEPS: list[Step] = [
     *(ask, ask, cancel, send, send, send, recover, arm, arm),
     *(hear_something, hear_something, hear_something, pause_or_not),
 ]
-
-
-def work(refs: list[str], seed: int) -> list[str]:
-    """A seeded series of steps; what the database said against any of them."""
-    draw = random.Random(seed)
-    errors = []
-    for _ in range(STEPS_PER_WORKER):
-        try:
-            draw.choice(STEPS)(refs, draw)
-        except Exception as error:  # counted, so that a run shows all it met
-            errors.append(f"{type(error).__name__}: {error}")
-    return errors
 
 
 @pytest.mark.usefixtures("short_turns")
@@ -86,7 +78,7 @@ def test_no_order_of_steps_deadlocks_or_leaves_a_channel_waiting(
     make_account: Callable[..., Any], seed: int
 ) -> None:
     refs = [str(make_account().pk) for _ in range(3)]
-    errors = together(*[partial(work, refs, seed * 100 + n) for n in range(WORKERS)])
+    errors = together(*[partial(work, STEPS, refs, seed * 100 + n) for n in range(WORKERS)])
     assert [e for found in errors for e in found] == []
     settle_everything()
     assert not Delivery.objects.filter(state__in=OPEN_STATES).exists()

@@ -87,20 +87,22 @@ def take_hints_back(refs: list[str], draw: Draw) -> None:
     dispatch.note_unhinted(some_rows(draw), using="default")
 
 
-STEPS: list[Callable[[list[str], Draw], None]] = [
+Step = Callable[[list[str], Draw], None]
+
+STEPS: list[Step] = [
     *(ask, ask, cancel),
     *(send, send, send),
     *(recover, take_hints_back),
 ]
 
 
-def work(refs: list[str], seed: int) -> list[str]:
-    """A seeded series of steps; what the database said against any of them."""
+def work(steps: Sequence[Step], refs: list[str], seed: int) -> list[str]:
+    """A seeded series of ``steps``; what the database said against any of them."""
     draw = random.Random(seed)
     errors = []
     for _ in range(STEPS_PER_WORKER):
         try:
-            draw.choice(STEPS)(refs, draw)
+            draw.choice(steps)(refs, draw)
         except Exception as error:  # counted, so that a run shows all it met
             errors.append(f"{type(error).__name__}: {error}")
     return errors
@@ -121,7 +123,7 @@ def test_no_order_of_steps_deadlocks_or_breaks_what_must_hold(
     make_account: Callable[..., Any], seed: int
 ) -> None:
     refs = [str(make_account().pk) for _ in range(3)] + ["nobody"]
-    errors = together(*[partial(work, refs, seed * 100 + n) for n in range(WORKERS)])
+    errors = together(*[partial(work, STEPS, refs, seed * 100 + n) for n in range(WORKERS)])
     assert [e for found in errors for e in found] == []
     settle_everything()
     assert not Delivery.objects.filter(state__in=OPEN_STATES).exists()
