@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from django.db import DataError, IntegrityError, connections, transaction
+from django.views.decorators.debug import sensitive_variables
 
 from notifications.channels import Channel
 from resetdelivery import dispatch
@@ -57,6 +58,7 @@ class Admission:
     legacy_channels: tuple[Channel, ...] = ()
 
 
+@sensitive_variables()
 def admit(request: ResetRequest, *, using: str) -> Admission:
     """Store ``request`` as an intent, or find the one that it belongs to.
 
@@ -71,6 +73,7 @@ def admit(request: ResetRequest, *, using: str) -> Admission:
     raise failure
 
 
+@sensitive_variables()
 def _admit(request: ResetRequest, using: str) -> Admission:
     directory = get_directory()
     refs = _account_refs(request, directory)
@@ -80,6 +83,7 @@ def _admit(request: ResetRequest, using: str) -> Admission:
         replay = _replay(request, using)
         if replay:
             return replay
+        _lock_open_intents(refs, using)
         terms = _terms(request, without_text(directory.get_many, refs), using)
         places = [_admit_account(terms, ref) for ref in refs]
         _remember_key(terms, places[0].intent)
@@ -93,6 +97,7 @@ def _admit(request: ResetRequest, using: str) -> Admission:
     )
 
 
+@sensitive_variables()
 def _account_refs(request: ResetRequest, directory: AccountDirectory) -> list[str]:
     """The accounts meant; for an address that nobody has, a decoy that leads to none."""
     if request.account_ref is not None:
@@ -112,6 +117,18 @@ def _lock(numbers: Sequence[int], using: str) -> None:
                 cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
 
 
+@sensitive_variables()
+def _lock_open_intents(refs: Sequence[str], using: str) -> None:
+    """Lock the accounts' open intents, ascending over all accounts at once, as everywhere.
+
+    One account after the other could deadlock with a settling wave, and PostgreSQL might pick the
+    wave to fail: submissions that were accepted would then be made again.
+    """
+    wanted = ResetIntent.objects.using(using).filter(account_ref__in=refs, state=IntentState.OPEN)
+    list(wanted.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+
+
+@sensitive_variables()
 def _replay(request: ResetRequest, using: str) -> Admission | None:
     """The answer given before under this key, even past the intent's expiry."""
     known = (
@@ -186,6 +203,7 @@ def _terms(request: ResetRequest, accounts: Mapping[str, Account], using: str) -
     )
 
 
+@sensitive_variables()
 def _admit_account(terms: _Terms, ref: str) -> _Place:
     wanted = (
         ResetIntent.objects.using(terms.using)

@@ -147,8 +147,6 @@ class Settings:
     lease_margin: dt.timedelta = dt.timedelta(seconds=5)
     fill_after: dt.timedelta = dt.timedelta(seconds=1)
     max_claims: int = 10
-    control_queue: str = "control"
-    wake_interval: dt.timedelta = dt.timedelta(seconds=1)
     sweep_interval: dt.timedelta = dt.timedelta(seconds=10)
     sweep_grace: dt.timedelta = dt.timedelta(seconds=15)
     sweep_limit: int = 500
@@ -165,8 +163,12 @@ class Settings:
         return self.channels[channel]
 
     def policy(self, channel: Channel) -> RetryPolicy:
-        """How ``channel`` tries again."""
-        return self.channels[channel].retry_policy(self.min_useful)
+        """How ``channel`` tries again, also where it is configured no more."""
+        options = self.channels.get(channel)
+        if options is None:
+            # Nobody sends on it any more; what is left of it must still come to an end.
+            return RetryPolicy(min_useful_seconds=self.min_useful.total_seconds())
+        return options.retry_policy(self.min_useful)
 
     def message_id_host(self) -> str:
         """The right-hand side of a Message-ID: the host that the link leads to."""

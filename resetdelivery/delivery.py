@@ -32,7 +32,7 @@ from resetdelivery.conf import Settings, get_settings
 from resetdelivery.domain.failover import Lineup
 from resetdelivery.domain.lease import lease_seconds, waves
 from resetdelivery.gate import judge_batch
-from resetdelivery.lineup import Assigned, assign, return_probe
+from resetdelivery.lineup import Assigned, Share, assign, return_probe
 from resetdelivery.logs import get_logger
 from resetdelivery.models import Delivery
 from resetdelivery.transports import Provider, get_providers, get_transport
@@ -143,19 +143,28 @@ class _Run:
         """Record the attempts of each provider's share; a probe that is not on record is given back."""
         found: list[Marked] = []
         for share in assigned.shares:
-            marked = mark(
-                share.ready,
-                send_budget_seconds=self.send_budget,
-                lease_margin_seconds=self.margin,
-                transport=share.provider,
-                probe=share.probe,
-                worker=worker_name(),
-                using=self.alias,
-            )
-            if share.probe and not marked:
-                return_probe(self.channel, share.provider, using=self.alias)
-            found += marked
+            try:
+                found += self._mark_share(share)
+            except Exception as error:
+                if not found:
+                    raise
+                # What is on record is sent all the same, or the sweep would take it for ambiguous.
+                log.error("mark_failed", provider=share.provider, error_class=type(error).__name__)
         return found
+
+    def _mark_share(self, share: Share) -> list[Marked]:
+        marked = mark(
+            share.ready,
+            send_budget_seconds=self.send_budget,
+            lease_margin_seconds=self.margin,
+            transport=share.provider,
+            probe=share.probe,
+            worker=worker_name(),
+            using=self.alias,
+        )
+        if share.probe and not marked:
+            return_probe(self.channel, share.provider, using=self.alias)
+        return marked
 
     def _submit_all(self, marked: Sequence[Marked], before_mark: float) -> list[Result]:
         jobs = [(self.transports[one.transport], one, self._deadline(one, before_mark)) for one in marked]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from django.db import transaction
+from django.db import connections, transaction
 from django.dispatch import receiver
 
 from notifications.channels import Channel
@@ -81,8 +81,15 @@ def publish_hint(channel: Channel, ids: Sequence[int]) -> bool:
 
 
 def note_unhinted(ids: Sequence[int], *, using: str) -> None:
-    """Write down that nobody was told of these rows after all."""
-    Delivery.objects.using(using).filter(pk__in=ids, state=DeliveryState.PENDING).update(hinted_at=None)
+    """Write down that nobody was told of these rows after all.
+
+    Waits for no lock: a row that somebody holds is being moved on, or is hinted at by the sweep.
+    """
+    with transaction.atomic(using=using):
+        rows = Delivery.objects.using(using).filter(pk__in=ids, state=DeliveryState.PENDING)
+        can_skip = connections[using].features.has_select_for_update_skip_locked
+        free = rows.select_for_update(skip_locked=can_skip)
+        rows.filter(pk__in=list(free.order_by("pk").values_list("pk", flat=True))).update(hinted_at=None)
 
 
 def _deliver_here(by_channel: dict[Channel, list[int]], using: str) -> None:

@@ -69,7 +69,15 @@ def assign(
             break
     for name in ours.keys() - found.probes.keys():
         return_probe(channel, name, using=using)
-    return _assigned(wave, found)
+    return _assigned(wave, found, soonest_look(wave, lineup))
+
+
+def soonest_look(wave: Sequence[Ready], lineup: Lineup) -> dt.datetime:
+    """When to look again at what is postponed, though a probe's lease may say later.
+
+    The lease is no promise: whoever probes may be back with good news in a moment.
+    """
+    return wave[0].claimed.claimed_at + dt.timedelta(seconds=lineup.policy.pause_seconds)
 
 
 def return_probe(channel: Channel, provider: str, *, using: str) -> None:
@@ -89,13 +97,13 @@ def _now(wave: Sequence[Ready], known: Circuits, using: str) -> dt.datetime:
     return database_now(connections[using])
 
 
-def _assigned(wave: Sequence[Ready], found: Plan) -> Assigned:
+def _assigned(wave: Sequence[Ready], found: Plan, look_at: dt.datetime) -> Assigned:
     by_id = {one.claimed.id: one for one in wave}
     shares = [Share(provider=name, ready=[by_id[i] for i in ids]) for name, ids in found.sent_by.items()]
     shares += [Share(provider=name, ready=[by_id[i]], probe=True) for name, i in found.probes.items()]
     return Assigned(
         wave=wave,
         shares=shares,
-        postponed={i: min(at, by_id[i].claimed.expires_at) for i, at in found.postponed.items()},
+        postponed={i: min(at, look_at, by_id[i].claimed.expires_at) for i, at in found.postponed.items()},
         stranded=[(by_id[i].claimed, STRANDED) for i in found.stranded],
     )

@@ -16,7 +16,7 @@ from notifications.channels import Channel
 from resetdelivery import broker, dispatch, fallback
 from resetdelivery.abandoned import put_back_abandoned
 from resetdelivery.claims.follow import move_on
-from resetdelivery.claims.sql import CONTROL, DELIVERY, lock_intents, lock_sql, marks
+from resetdelivery.claims.sql import CIRCUIT, CONTROL, DELIVERY, lock_intents, lock_sql, marks
 from resetdelivery.clock import after_sql, now_sql, seconds_between_sql
 from resetdelivery.conf import Dispatch, Recovery, Settings, get_settings
 from resetdelivery.domain.lease import waves
@@ -50,7 +50,28 @@ def wake_due(*, using: str | None = None) -> int:
     fallback.arm_due(using=alias)
     if get_settings().dispatch is not Dispatch.BROKER:
         return 0
-    return _hint(alias, "(outcome <> '' OR arm_reason <> '') AND hinted_at IS NULL", [])
+    woken = _hint(alias, "(outcome <> '' OR arm_reason <> '') AND hinted_at IS NULL", [])
+    _hint_probes(alias)
+    return woken
+
+
+def _hint_probes(alias: str) -> None:
+    """Where a provider's pause is over and rows wait, somebody must look whether it is back.
+
+    The rows' own hints were spent on finding it away. This ends by itself: a probe moves the
+    pause on, and without due rows nothing is published.
+    """
+    connection = connections[alias]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT DISTINCT channel FROM {CIRCUIT} WHERE open_until <= {now_sql(connection)} "
+            f"AND NOT EXISTS (SELECT 1 FROM {CONTROL} c WHERE c.channel = {CIRCUIT}.channel AND c.paused)",
+            [],
+        )
+        due = {channel for (channel,) in cursor.fetchall()}
+    for channel in get_settings().channels:
+        if channel.value in due and _has_room(connection, channel):
+            dispatch.publish_hint(channel, [])
 
 
 def sweep(*, using: str | None = None) -> Swept:
@@ -82,7 +103,7 @@ def expire_overdue(*, using: str | None = None) -> int:
     settings = get_settings()
     return sum(
         _expire_channel(alias, channel, settings.policy(channel).useful_floor_seconds)
-        for channel in settings.channels
+        for channel in Channel  # one that is configured no more as well
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from asgiref.sync import sync_to_async
 from django.db import router
+from django.views.decorators.debug import sensitive_variables
 
 from resetdelivery.admission import Admission, admit
 from resetdelivery.cancellation import request_cancel
@@ -29,6 +30,7 @@ from resetdelivery.timeline import Timeline, timeline_of
 __all__ = ["Admission", "arequest_reset", "cancel_resets", "explain", "request_reset"]
 
 
+@sensitive_variables()
 def request_reset(
     *,
     account_ref: str | None = None,
@@ -75,6 +77,7 @@ def request_reset(
     return admit(request, using=_alias(using))
 
 
+@sensitive_variables()
 async def arequest_reset(
     *,
     account_ref: str | None = None,
@@ -105,6 +108,7 @@ async def arequest_reset(
     )
 
 
+@sensitive_variables()
 def cancel_resets(*, account_ref: str, using: str | None = None) -> int:
     """Withdraw every open reset of an account; how many were asked to stop.
 

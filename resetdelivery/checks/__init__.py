@@ -11,7 +11,7 @@ E004   SQLite begins transactions in another way than IMMEDIATE
 E005   SQLite does not write ahead (WAL)
 E006   ``USE_TZ`` is off
 E007   ``RESET_BASE_URL`` cannot begin a link
-E008   ``RESET_URL_NAME`` is no page of the URLconf
+E008   the reset page has no URL pattern, or is Django's own, which refuses our links
 E009   the account directory cannot be made
 E010   a channel's transport cannot be made
 E011   another package is called ``notifications``

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings as django_settings
+from django.contrib.auth.views import PasswordResetConfirmView as DjangoPasswordResetConfirmView
 from django.core.checks import CheckMessage, register
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse, set_script_prefix
 
 from resetdelivery.checks.messages import TAG, error, settings_if_valid
 from resetdelivery.links import base_url_problem
@@ -22,26 +23,44 @@ def check_link(**_: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     if problem := base_url_problem(settings.reset_base_url, debug=django_settings.DEBUG):
         found.append(error(7, problem))
-    if not _has_page(settings.reset_url_name):
-        text = f"RESETDELIVERY['RESET_URL_NAME'] is {settings.reset_url_name!r}, which no URL pattern is."
-        hint = (
-            "Add path('reset/<uidb64>/<token>/', PasswordResetConfirmView.as_view(), "
-            f"name={settings.reset_url_name!r}) from resetdelivery.views to the root URLconf."
-        )
-        found.append(error(8, text, hint))
+    found += _page_problems(settings.reset_url_name)
     return found
 
 
-def _has_page(url_name: str) -> bool:
-    try:
-        reverse(
-            url_name,
-            urlconf=getattr(django_settings, "ROOT_URLCONF", None),
-            kwargs={"uidb64": "MQ", "token": "a-" + "0" * 32},
+def _page_problems(name: str) -> list[CheckMessage]:
+    page = _page(name)
+    if page is None:
+        text = f"RESETDELIVERY['RESET_URL_NAME'] is {name!r}, which no URL pattern is."
+        hint = (
+            "Add path('reset/<uidb64>/<token>/', PasswordResetConfirmView.as_view(), "
+            f"name={name!r}) from resetdelivery.views to the root URLconf."
         )
-    except NoReverseMatch:
-        return False
-    return True
+        return [error(8, text, hint)]
+    if page is DjangoPasswordResetConfirmView:
+        text = (
+            f"The page of RESETDELIVERY['RESET_URL_NAME'] ({name!r}) is Django's own: it refuses our links."
+        )
+        hint = (
+            "Put our path before include('django.contrib.auth.urls'), or give it a name of its own and "
+            "set RESET_URL_NAME to that."
+        )
+        return [error(8, text, hint)]
+    return []
+
+
+def _page(url_name: str) -> object | None:
+    """What answers the address that a link has: by its name, and then by its path, as a request would."""
+    urlconf = getattr(django_settings, "ROOT_URLCONF", None)
+    before = get_script_prefix()
+    set_script_prefix("/")
+    try:
+        path = reverse(url_name, urlconf=urlconf, kwargs={"uidb64": "MQ", "token": "a-" + "0" * 32})
+        view = resolve(path, urlconf=urlconf).func
+    except (NoReverseMatch, Resolver404):
+        return None
+    finally:
+        set_script_prefix(before)
+    return getattr(view, "view_class", view)
 
 
 @register(TAG)

@@ -5,6 +5,8 @@ import traceback
 from typing import Any
 
 import pytest
+from django.db import OperationalError
+from django.views.debug import ExceptionReporter
 
 from resetdelivery import admission
 from resetdelivery.exceptions import StepFailed
@@ -38,3 +40,17 @@ def test_the_database_would_have_repeated_it(
     monkeypatch.setattr(admission, "IntegrityError", ZeroDivisionError)
     with pytest.raises(Exception, match=MARKED):
         request_reset(account_ref=MARKED, channels=["email"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_error_report_does_not_show_what_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise OperationalError("the database is away")
+
+    monkeypatch.setattr(admission, "_lock", away)
+    with pytest.raises(OperationalError) as caught:
+        request_reset(submitted=f"{MARKED}@example.com", channels=["email"], idempotency_key=MARKED)
+    frames = ExceptionReporter(None, caught.type, caught.value, caught.tb).get_traceback_frames()
+    shown = repr([frame["vars"] for frame in frames if "resetdelivery" in frame["filename"]])
+    assert "admission.py" in repr([frame["filename"] for frame in frames])
+    assert MARKED not in shown

@@ -172,3 +172,11 @@ def test_the_table_of_numbers_is_the_codes() -> None:
     errors = {f"E{int(n):03}" for n in re.findall(r"\berror\((\d+)", source)}
     warnings = {f"W{int(n):03}" for n in re.findall(r"\bwarning\((\d+)", source)}
     assert table == sorted(errors) + sorted(warnings)
+
+
+def test_a_page_of_djangos_own_before_ours_is_an_error(check: Check, settings: Any) -> None:
+    settings.ROOT_URLCONF = "tests.urls_djangos_page"
+    assert check() == ["E008"]
+    (message,) = found()
+    assert "refuses our links" in message.msg
+    assert "RESET_URL_NAME" in str(message.hint)

@@ -16,6 +16,7 @@ from notifications.message import Message
 from notifications.outcome import Outcome, OutcomeKind, Reason
 from notifications.testing import ScriptedTransport
 from resetdelivery.claims import circuits, mark
+from resetdelivery.clock import database_now
 from resetdelivery.delivery import deliver
 from resetdelivery.domain.circuit import CircuitPolicy
 from resetdelivery.domain.failover import Lineup
@@ -239,16 +240,27 @@ def test_a_text_message_waits_for_the_one_that_may_have_it_while_others_go_over(
     assert (row.state, row.due_at, row.claims) == ("pending", circuit().open_until, 1)
 
 
-def test_nothing_is_postponed_beyond_its_expiry(lineup: UseProviders, ask: Ask) -> None:
-    lineup([CUT], [])
+def postponed(lineup: UseProviders, ask: Ask, **options: Any) -> Delivery:
+    """An SMS that its provider may have, and that provider rests for longer than it lives."""
+    lineup([CUT], [], **options)
     ask()
     deliver(Channel.SMS)
     row = the_delivery(Channel.SMS)
     ProviderCircuit.objects.update(outages=3, open_until=row.expires_at + seconds(60))
     age(3)
     deliver(Channel.SMS)
-    row.refresh_from_db()
+    return the_delivery(Channel.SMS)
+
+
+def test_nothing_is_postponed_beyond_its_expiry(lineup: UseProviders, ask: Ask) -> None:
+    row = postponed(lineup, ask, OUTAGE_PAUSE=seconds(3600), OUTAGE_PAUSE_CAP=seconds(3600))
     assert (row.state, row.due_at) == ("pending", row.expires_at)
+
+
+def test_what_is_postponed_is_looked_at_again_after_an_ordinary_pause(lineup: UseProviders, ask: Ask) -> None:
+    row = postponed(lineup, ask, OUTAGE_PAUSE=seconds(5))
+    assert row.state == "pending"
+    assert row.due_at <= database_now(connection) + seconds(5)
 
 
 def test_while_all_rest_a_channels_own_probe_waits_too(lineup: UseProviders, ask: Ask) -> None:
@@ -492,3 +504,25 @@ def _one_second(channel: Channel, provider: Switch) -> None:
     deliver(channel, fill_at_once=True, transport=provider)
     expire_overdue()
     age(1)
+
+
+def test_what_is_on_record_is_sent_though_the_other_providers_share_could_not_be_marked(
+    lineup: UseProviders, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main, second = lineup([], [])
+    ask(2)
+    over = database_now(connection) - seconds(1)
+    ProviderCircuit.objects.create(channel="sms", provider=MAIN, outages=3, open_until=over, opened_at=over)
+    real, calls = mark, []
+
+    def fail_once(*args: Any, **kwargs: Any) -> Any:
+        calls.append(kwargs["transport"])
+        if len(calls) == 2:
+            raise RuntimeError("the connection is lost")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr("resetdelivery.delivery.mark", fail_once)
+    deliver(Channel.SMS, fill_at_once=True)
+    assert sorted(calls[:2]) == [MAIN, SECOND]
+    assert not Attempt.objects.filter(outcome="").exists()
+    assert len(main.messages) + len(second.messages) == Attempt.objects.count() >= 1

@@ -12,7 +12,7 @@ from notifications.channels import Channel
 from resetdelivery import broker
 from resetdelivery.clock import database_now
 from resetdelivery.domain.states import DeliveryState
-from resetdelivery.models import ChannelControl, Delivery
+from resetdelivery.models import ChannelControl, Delivery, ProviderCircuit
 from resetdelivery.recovery import Swept, sweep, wake_due
 from tests.brokers import Queue
 from tests.conftest import age
@@ -167,3 +167,29 @@ def test_a_settled_retry_is_woken_and_not_swept_twice(queue: Queue, outcome: Any
     answer(record(take()), outcome)
     age(1)
     assert (wake_due(), sweep().hinted) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("open_for", "due", "hints"),
+    [(-1, True, [("email", [])]), (60, True, []), (-1, False, [])],
+    ids=["pause over", "still resting", "nothing waits"],
+)
+def test_when_a_providers_pause_is_over_somebody_is_woken_to_look(
+    queue: Queue, open_for: float, due: bool, hints: list[Any]
+) -> None:
+    now = database_now(connection)
+    store(overdue=5 if due else -60, hinted_at=now)
+    ProviderCircuit.objects.create(
+        channel="email", provider="main", outages=3, open_until=now + seconds(open_for), opened_at=now
+    )
+    assert wake_due() == 0
+    assert queue.hints == hints
+
+
+def test_a_paused_channel_is_not_woken_to_look_for_a_provider(queue: Queue) -> None:
+    now = database_now(connection)
+    store(overdue=5, hinted_at=now)
+    ProviderCircuit.objects.create(channel="email", provider="main", outages=3, open_until=now, opened_at=now)
+    pause()
+    wake_due()
+    assert queue.hints == []

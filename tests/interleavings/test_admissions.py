@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,15 @@ from resetdelivery.exceptions import IdempotencyConflict
 from resetdelivery.models import Delivery, IdempotencyKey, ResetIntent
 from resetdelivery.pseudonyms import lock_numbers
 from resetdelivery.services import Admission, cancel_resets, request_reset
-from tests.interleavings.racing import behind, holding, together
+from tests.interleavings.racing import (
+    CEILING_SECONDS,
+    alone,
+    behind,
+    holding,
+    together,
+    wait_until,
+    waiting,
+)
 from tests.steps import seconds, store
 
 ADVISORY = "SELECT pg_advisory_xact_lock(%s)"
@@ -135,3 +144,24 @@ def test_a_unique_open_intent_survives_any_order(account: Any, times: int) -> No
         partial(ask, ref, lifetime=seconds(120)),
     )
     assert ResetIntent.objects.filter(state="open", cancel_requested_at=None).count() == 1
+
+
+def test_a_shared_address_locks_its_intents_in_the_order_in_which_everybody_does(
+    make_account: Callable[..., Any],
+) -> None:
+    """Else a settling wave that holds the older intent could deadlock with the admission, and lose."""
+    first, second = (make_account(email="family@example.com") for _ in range(2))
+    for account in (second, first):
+        request_reset(account_ref=str(account.pk), channels=["email"])
+    Delivery.objects.update(attempts=1)
+    older, newer = ResetIntent.objects.order_by("pk").values_list("pk", flat=True)
+    table = ResetIntent._meta.db_table
+    with ThreadPoolExecutor(1) as pool, holding() as cursor:
+        cursor.execute(f"SELECT 1 FROM {table} WHERE id = %s FOR UPDATE", [older])
+        asked = pool.submit(alone, lambda: request_reset(submitted="family@example.com", channels=["email"]))
+        wait_until(lambda: waiting() == 1)
+        # Refused at once if the admission already held it.
+        cursor.execute(f"SELECT 1 FROM {table} WHERE id = %s FOR UPDATE NOWAIT", [newer])
+        cursor.execute("COMMIT")
+        cursor.execute("BEGIN")
+        assert not asked.result(CEILING_SECONDS).coalesced
