@@ -163,7 +163,7 @@ def absolute_expiry(
     whole = expires_at.astimezone(dt.UTC).replace(microsecond=0)
     shortest = max(p.expected_queue_delay_seconds + p.useful_floor_seconds for p in policies)
     if (whole - now).total_seconds() < shortest:
-        raise InvalidExpiry(f"The reset would live {remaining}; it takes {shortest:g} s to be of any use.")
+        raise InvalidExpiry(f"The reset would live {whole - now}; it takes {shortest:g} s to be of any use.")
     return whole
 
 

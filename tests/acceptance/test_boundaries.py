@@ -150,7 +150,7 @@ def test_what_expires_in_a_paused_channel_is_not_sent_when_it_opens(
     boundary: Boundary, provider: FakeProvider, make_accounts: MakeAccounts
 ) -> None:
     ChannelControl.objects.update_or_create(channel="email", defaults={"paused": True})
-    request_reset(account_ref=make_accounts(1)[0], channels=["email"], lifetime=dt.timedelta(seconds=2))
+    request_reset(account_ref=make_accounts(1)[0], channels=["email"], lifetime=dt.timedelta(seconds=4))
     boundary.carry_on_until_finished()
     final = final_rows()
     ChannelControl.objects.update(paused=False)
