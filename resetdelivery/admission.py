@@ -17,6 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from notifications.channels import Channel
 from resetdelivery import dispatch
+from resetdelivery.account_locks import hold_open_intents, hold_request
 from resetdelivery.cancellation import request_cancel
 from resetdelivery.clock import database_now
 from resetdelivery.conf import Dispatch, Settings, get_settings
@@ -32,7 +33,6 @@ from resetdelivery.pseudonyms import (
     account_digest_parts,
     every_pseudonym,
     is_pseudonym_of,
-    lock_numbers,
     pseudonym,
 )
 from resetdelivery.rollout import authorities
@@ -78,12 +78,11 @@ def _admit(request: ResetRequest, using: str) -> Admission:
     directory = get_directory()
     refs = _account_refs(request, directory)
     with transaction.atomic(using=using):
-        _lock(lock_numbers("key lock", request.client, request.idempotency_key), using)
-        _lock(sorted(n for ref in refs for n in lock_numbers("account lock", ref)), using)
+        hold_request(request, refs, using=using)
         replay = _replay(request, using)
         if replay:
             return replay
-        _lock_open_intents(refs, using)
+        hold_open_intents(refs, using=using)
         terms = _terms(request, without_text(directory.get_many, refs), using)
         places = [_admit_account(terms, ref) for ref in refs]
         _remember_key(terms, places[0].intent)
@@ -106,26 +105,6 @@ def _account_refs(request: ResetRequest, directory: AccountDirectory) -> list[st
     # A pseudonym and not what was typed: no table of ours holds an address.
     decoy = DECOY_PREFIX + pseudonym("decoy", typed.strip().casefold()).value
     return list(without_text(directory.resolve, typed)) or [decoy]
-
-
-def _lock(numbers: Sequence[int], using: str) -> None:
-    """Hold ``numbers`` until the transaction ends; on SQLite the transaction itself is the lock."""
-    connection = connections[using]
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            for number in numbers:
-                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
-
-
-@sensitive_variables()
-def _lock_open_intents(refs: Sequence[str], using: str) -> None:
-    """Lock the accounts' open intents, ascending over all accounts at once, as everywhere.
-
-    One account after the other could deadlock with a settling wave, and PostgreSQL might pick the
-    wave to fail: submissions that were accepted would then be made again.
-    """
-    wanted = ResetIntent.objects.using(using).filter(account_ref__in=refs, state=IntentState.OPEN)
-    list(wanted.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
 
 
 @sensitive_variables()

@@ -47,7 +47,7 @@ def test_an_error_report_does_not_show_what_was_typed(monkeypatch: pytest.Monkey
     def away(*_: object, **__: object) -> None:
         raise OperationalError("the database is away")
 
-    monkeypatch.setattr(admission, "_lock", away)
+    monkeypatch.setattr(admission, "hold_request", away)
     with pytest.raises(OperationalError) as caught:
         request_reset(submitted=f"{MARKED}@example.com", channels=["email"], idempotency_key=MARKED)
     frames = ExceptionReporter(None, caught.type, caught.value, caught.tb).get_traceback_frames()
