@@ -17,7 +17,7 @@ from resetdelivery.claims import circuits, control
 from resetdelivery.claims.sql import ATTEMPT, DELIVERY, INTENT, lock_sql, marks
 from resetdelivery.clock import after_sql, as_datetime, database_now, now_sql
 from resetdelivery.domain.failover import Lineup, claimable
-from resetdelivery.domain.states import Authority
+from resetdelivery.domain.states import Authority, IntentKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,7 @@ class Claimed:
     reference: uuid.UUID
     intent_id: int
     intent_reference: uuid.UUID
+    kind: IntentKind
     channel: Channel
     authority: Authority
     account_ref: str = field(repr=False)
@@ -45,6 +46,7 @@ class Claimed:
     due_at: dt.datetime
     expires_at: dt.datetime
     cancel_reason: str
+    suppressed: str
     claims: int
     attempts: int
     attempt_rows: int
@@ -157,7 +159,8 @@ def _reload(cursor: CursorWrapper, taken: _Taken, *, probe: bool) -> list[Claime
             (SELECT count(*) FROM {ATTEMPT} a WHERE a.delivery_id = d.id AND a.outcome = 'ambiguous'),
             d.lease_expires_at, d.claims,
             (SELECT a.transport FROM {ATTEMPT} a WHERE a.delivery_id = d.id AND a.outcome = 'ambiguous'
-                ORDER BY a.number DESC LIMIT 1)
+                ORDER BY a.number DESC LIMIT 1),
+            i.kind, d.suppressed
         FROM {DELIVERY} d JOIN {INTENT} i ON i.id = d.intent_id
         WHERE d.id IN ({marks(ids)}) ORDER BY d.expires_at, d.id
         """,
@@ -173,6 +176,7 @@ def _claimed(row: Sequence[Any], claimed_at: dt.datetime, probe: bool) -> Claime
         reference=_uuid(row[2]),
         intent_id=row[3],
         intent_reference=_uuid(row[4]),
+        kind=IntentKind(row[21]),
         channel=Channel(row[5]),
         authority=Authority(row[6]),
         account_ref=row[7],
@@ -183,6 +187,7 @@ def _claimed(row: Sequence[Any], claimed_at: dt.datetime, probe: bool) -> Claime
         due_at=as_datetime(row[12]),
         expires_at=as_datetime(row[13]),
         cancel_reason=row[14],
+        suppressed=row[22],
         attempts=row[15],
         attempt_rows=row[16],
         ambiguous_attempts=row[17],

@@ -29,6 +29,8 @@ class DeliveryReason(enum.StrEnum):
     PROVIDER_REMOVED = "provider_removed"
     SENT_BY_EXISTING_SENDER = "sent_by_existing_sender"
     SHADOW = "shadow"
+    ACCOUNT_LIMIT = "account_limit"
+    DESTINATION_LIMIT = "destination_limit"
 
 
 class ArmReason(enum.StrEnum):
@@ -46,6 +48,14 @@ class CancelReason(enum.StrEnum):
 
     SUPERSEDED = "superseded"
     WITHDRAWN = "withdrawn"
+    ACCOUNT_LIMIT = "account_limit"
+
+
+class SuppressReason(enum.StrEnum):
+    """Which limit keeps one delivery from being sent."""
+
+    NONE = ""
+    DESTINATION_LIMIT = "destination_limit"
 
 
 class PauseReason(enum.StrEnum):

@@ -11,6 +11,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 
+class IntentKind(enum.StrEnum):
+    """What an intent's messages are about."""
+
+    RESET = "reset"
+    SECURITY_NOTICE = "security_notice"
+
+
 class IntentState(enum.StrEnum):
     """Whether anything of an intent can still happen."""
 

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from notifications.channels import Channel
 from notifications.outcome import OutcomeKind
-from resetdelivery.domain.reasons import ArmReason
+from resetdelivery.domain.reasons import ArmReason, SuppressReason
 from resetdelivery.domain.states import FINISHED_STATES, HELD_STATES, Authority, DeliveryState
 from resetdelivery.models.choices import choices, values
 from resetdelivery.models.intent import ResetIntent
@@ -20,6 +20,8 @@ class Delivery(models.Model):
     workers took it, ``attempts`` the tries that count. ``hinted_at`` is when a hint was last
     published; null means that nobody was told and any worker may take it at once. ``arm_at`` is
     when a WAITING delivery is armed at the latest; once armed, when it was, with the reason.
+    ``suppressed`` says which limit was used up at admission: it goes the way of every other, and
+    the gate ends it.
     """
 
     reference = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -42,6 +44,7 @@ class Delivery(models.Model):
     finished_at = models.DateTimeField(null=True)
     arm_at = models.DateTimeField(null=True)
     arm_reason = models.CharField(max_length=16, default="", db_default="", choices=choices(ArmReason))
+    suppressed = models.CharField(max_length=32, default="", db_default="", choices=choices(SuppressReason))
 
     class Meta:
         verbose_name_plural = "deliveries"

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from resetdelivery.domain.reasons import CancelReason
-from resetdelivery.domain.states import IntentState, Strategy
+from resetdelivery.domain.states import IntentKind, IntentState, Strategy
 from resetdelivery.models.choices import choices, values
 
 
@@ -14,10 +14,18 @@ class ResetIntent(models.Model):
     """One reset request: whose, until when, over which channels.
 
     ``reference`` is the only name of an intent that leaves the database. ``account_digest`` is a
-    keyed digest of what made the link and the destinations what they were at admission.
+    keyed digest of what made the link and the destinations what they were at admission. A
+    ``security_notice`` says that the password was changed, and holds no link.
     """
 
     reference = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    # Defaults of the database's own: a worker that runs the last version's code inserts without them.
+    kind = models.CharField(
+        max_length=16,
+        default=IntentKind.RESET,
+        db_default=IntentKind.RESET.value,
+        choices=choices(IntentKind),
+    )
     account_ref = models.CharField(max_length=255)
     account_digest = models.CharField(max_length=80)
     strategy = models.CharField(max_length=16, choices=choices(Strategy), default=Strategy.ALL)
@@ -36,6 +44,9 @@ class ResetIntent(models.Model):
         constraints = [
             models.CheckConstraint(
                 name="resetdelivery_intent_state", condition=Q(state__in=values(IntentState))
+            ),
+            models.CheckConstraint(
+                name="resetdelivery_intent_kind", condition=Q(kind__in=values(IntentKind))
             ),
             models.CheckConstraint(
                 name="resetdelivery_intent_strategy", condition=Q(strategy__in=values(Strategy))
@@ -57,7 +68,9 @@ class ResetIntent(models.Model):
             models.UniqueConstraint(
                 name="resetdelivery_intent_one_wanted",
                 fields=["account_ref"],
-                condition=Q(state=IntentState.OPEN.value, cancel_requested_at=None),
+                condition=Q(
+                    kind=IntentKind.RESET.value, state=IntentState.OPEN.value, cancel_requested_at=None
+                ),
             ),
         ]
         indexes = [

@@ -9,7 +9,15 @@ from django.db import IntegrityError, connection, models, transaction
 
 from resetdelivery.clock import database_now
 from resetdelivery.domain.states import HELD_STATES, Authority, DeliveryState
-from resetdelivery.models import Attempt, ChannelControl, Delivery, IdempotencyKey, ResetIntent
+from resetdelivery.models import (
+    ApiClient,
+    ApiKey,
+    Attempt,
+    ChannelControl,
+    Delivery,
+    IdempotencyKey,
+    ResetIntent,
+)
 from tests.steps import seconds, store
 
 pytestmark = pytest.mark.django_db
@@ -29,6 +37,9 @@ def a_row_of(model: type[models.Model]) -> models.Model:
         return IdempotencyKey.objects.create(
             client="web", key_digest="t1:a", request_digest="t1:b", intent=delivery.intent, created_at=now
         )
+    if model is ApiKey:
+        client = ApiClient.objects.create(name="shop", created_at=now)
+        return ApiKey.objects.create(client=client, key_id="k", scopes="health:read", created_at=now)
     if model is ChannelControl:
         return ChannelControl.objects.create(channel="email")
     return delivery if model is Delivery else delivery.intent
@@ -37,6 +48,7 @@ def a_row_of(model: type[models.Model]) -> models.Model:
 NOW = object()  # stands for the database's time in the table below
 
 CHECKS: list[tuple[type[models.Model], str, Fields]] = [
+    (ResetIntent, "resetdelivery_intent_kind", {"kind": "greeting"}),
     (ResetIntent, "resetdelivery_intent_strategy", {"strategy": "some"}),
     (ResetIntent, "resetdelivery_intent_closed_at", {"state": "closed"}),
     (ResetIntent, "resetdelivery_intent_closed_at", {"closed_at": NOW}),
@@ -61,6 +73,7 @@ CHECKS: list[tuple[type[models.Model], str, Fields]] = [
     (ChannelControl, "resetdelivery_control_mode", {"mode": "half"}),
     (ChannelControl, "resetdelivery_control_slice", {"slice_per_mille": 1001}),
     (ChannelControl, "resetdelivery_control_probe", {"probing": True, "paused": True}),
+    (ApiKey, "resetdelivery_api_key_scoped", {"scopes": ""}),
 ]
 
 
@@ -159,6 +172,12 @@ def test_an_account_has_one_open_intent_that_nobody_asked_to_stop() -> None:
     assert ResetIntent.objects.filter(pk=second.pk).update(account_ref=first.account_ref) == 1
 
 
+def test_a_notice_stands_beside_an_open_reset_of_its_account() -> None:
+    first, second = (row.intent for row in store(2))
+    fields = {"kind": "security_notice", "account_ref": first.account_ref}
+    assert ResetIntent.objects.filter(pk=second.pk).update(**fields) == 1
+
+
 def test_closed_intents_of_one_account_may_be_many() -> None:
     first, second = (row.intent for row in store(2))
     now = database_now(connection) + seconds(1)
@@ -173,5 +192,5 @@ def test_every_constraint_of_this_package_is_violated_here() -> None:
         *("resetdelivery_delivery_once", "resetdelivery_attempt_once"),
         *("resetdelivery_key_once", "resetdelivery_intent_one_wanted"),
     }
-    mine = (ResetIntent, IdempotencyKey, Delivery, Attempt, ChannelControl)
+    mine = (ResetIntent, IdempotencyKey, Delivery, Attempt, ChannelControl, ApiKey)
     assert {c.name for model in mine for c in model._meta.constraints} == checks | uniques
