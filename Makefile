@@ -1,15 +1,16 @@
 # Everything here starts from a Python 3.11 or newer alone: no root, nothing else installed.
 #
 #   make demo           everything up on this machine, until Ctrl-C        (ONCE=1: one reset, then exit)
-#   make check          lint, types, import contracts, Django's checks, missing migrations
-#   make test           check, then the whole suite on SQLite and PostgreSQL, then the newest versions
+#   make check          lint, types, import contracts, bandit, Django's checks, missing migrations
+#   make test           check, then the whole suite on SQLite and PostgreSQL, then the newest versions; audit
+#   make audit          look the locked packages up in an advisory database; says so where it cannot
 #   make lock           compute the hash-pinned requirements anew
 #   make clean          remove what the targets above made
 
 .POSIX:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-sqlite test-postgres test-latest run-latest has-latest lock clean
+.PHONY: help demo check audit test test-sqlite test-postgres test-latest run-latest has-latest lock clean
 
 LOCKS := ops/requirements
 VENV := .venv
@@ -29,18 +30,24 @@ check: $(VENV)/installed.txt
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	$(VENV)/bin/bandit -q -c pyproject.toml -r config resetdelivery notifications
 	$(PYTHON) manage.py check --fail-level WARNING
 	$(PYTHON) manage.py makemigrations --check --dry-run
 
-# PostgreSQL comes last, so that the closing lines of a whole run are a test runner's.
-test: check test-sqlite test-latest test-postgres
+audit: $(VENV)/installed.txt
+	@$(PYTHON) ops/audit.py $(LOCKS)/*.txt
+
+# PostgreSQL comes last, so that the closing lines of a whole run are a test runner's; what the audit could not
+# do is among them.
+test: export AUDIT_NOTE = build/audit.txt
+test: check test-sqlite test-latest audit test-postgres
 
 test-sqlite: $(VENV)/installed.txt
 	TEST_DATABASE=sqlite $(PYTHON) -m pytest $(PYTEST)
 
 # Without the tests that use no database: the pass on SQLite has run them.
 test-postgres: $(VENV)/installed.txt
-	TEST_DATABASE=postgres $(PYTHON) -m pytest --only-database $(PYTEST)
+	TEST_DATABASE=postgres $(PYTHON) -m pytest -p tests.audit_note --only-database $(PYTEST)
 
 # Python 3.13 with Django 6.1, without the tests that start whole programs.
 test-latest:

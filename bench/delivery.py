@@ -73,7 +73,7 @@ def _settled_moments() -> Iterator[dict[str, float]]:
     plain = attempt_log.write
 
     def note(settled: Any, *rest: Any) -> None:
-        reference = settled.result.marked.ready.claimed.intent_reference
+        reference = settled.result.marked.claimed.intent_reference
         moments[str(reference)] = time.perf_counter()
         plain(settled, *rest)
 

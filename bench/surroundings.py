@@ -18,9 +18,12 @@ from examples.demo.embedded import start_postgres, start_redis
 _CHILD = "RESETDELIVERY_BENCH_DATABASE"
 
 
-def on_each_database(module: str, measure: Callable[[], None]) -> None:
+def on_each_database(
+    module: str, measure: Callable[[], None], *, databases: Sequence[str] = ("sqlite", "postgresql")
+) -> None:
     """Run ``measure`` in a process per database, with tables and a Redis that nobody else uses.
 
+    The process gets the same arguments as this one.
     Rates drift from run to run: only numbers of one run may be compared.
     """
     if _CHILD in os.environ:
@@ -32,9 +35,11 @@ def on_each_database(module: str, measure: Callable[[], None]) -> None:
         redis = servers.enter_context(start_redis(folder, environ={}))
         postgres = servers.enter_context(start_postgres(folder, environ={}))
         urls = {"sqlite": f"sqlite:///{folder / 'bench.sqlite3'}", "postgresql": postgres.url}
-        for database, url in urls.items():
+        command = [sys.executable, "-m", module, *sys.argv[1:]]
+        for database in databases:
+            url = urls[database]
             environment = {**os.environ, "DATABASE_URL": url, "REDIS_URL": redis.url, _CHILD: database}
-            subprocess.run([sys.executable, "-m", module], env=environment, check=True)
+            subprocess.run(command, env=environment, check=True)
 
 
 def _prepare() -> None:

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import logging.config
-import re
 
 import structlog
-from structlog.typing import EventDict, Processor
+from structlog.typing import Processor
 
-#: A reset link's token, wherever a path or a message quotes it: a credential while it lives.
-_TOKEN = re.compile(r"[0-9a-z]{1,13}-[0-9a-f]{32}")
-
-
-def without_tokens(_: object, __: str, event: EventDict) -> EventDict:
-    """The event with every reset token in its texts replaced."""
-    return {key: _TOKEN.sub("[token]", v) if isinstance(v, str) else v for key, v in event.items()}
-
+from resetdelivery.log_scrubbing import without_links
 
 _SHARED: list[Processor] = [
     structlog.contextvars.merge_contextvars,
@@ -48,7 +40,7 @@ def logging_config(*, form: str, debug: bool) -> None:
                     "foreign_pre_chain": _SHARED,
                     "processors": [
                         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                        without_tokens,
+                        without_links,
                         renderer,
                     ],
                 }

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import datetime as dt
+import ssl
 from typing import Any
 
+import django
 from kombu import Exchange, Queue
 
-from config.env import BASE_DIR, env
+from config.env import BASE_DIR, env, keys_by_id
 from config.logging import logging_config
 from resetdelivery.schedule import BEAT_SCHEDULE
 
 DEBUG = env.bool("DEBUG", default=True)
 SECRET_KEY = env.str("SECRET_KEY", default="development-only-secret-key-of-this-checkout" if DEBUG else "")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1"])
+
+# Over TLS only, where it is not development. gunicorn believes the proxies of FORWARDED_ALLOW_IPS that a
+# request came over https; for others see SECURE_PROXY_SSL_HEADER.
+SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=not DEBUG)
+SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=0 if DEBUG else 30 * 24 * 3600)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
+SILENCED_SYSTEM_CHECKS = [
+    # HSTS for sub-domains and browsers' preload lists are a promise for hosts that are not this project's.
+    *("security.W005", "security.W021"),
+    # Whoever deploys says that the proxy, or a network, keeps strangers from /admin/.
+    *(["resetdelivery.W065"] if env.bool("ADMIN_PRIVATE", default=False) else []),
+]
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -35,7 +49,23 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    # Django's own from 6.0 on; both read SECURE_CSP, and leave a page's own policy alone.
+    "django.middleware.csp.ContentSecurityPolicyMiddleware"
+    if django.VERSION >= (6, 0)
+    else "resetdelivery.csp.ContentSecurityPolicyMiddleware",
 ]
+# The admin brings the scripts, and pictures inside its style sheets; no page here loads from elsewhere.
+SECURE_CSP = {
+    "default-src": ["'none'"],
+    "script-src": ["'self'"],
+    "style-src": ["'self'"],
+    "img-src": ["'self'", "data:"],
+    "font-src": ["'self'"],
+    "connect-src": ["'self'"],
+    "form-action": ["'self'"],
+    "base-uri": ["'none'"],
+    "frame-ancestors": ["'none'"],
+}
 
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -107,6 +137,11 @@ RESETDELIVERY: dict[str, Any] = {
     "RECOVERY": env.str("RECOVERY", default="on"),
     "LOCALE": env.str("LOCALE", default="en"),
     "LIFETIME": dt.timedelta(minutes=10),
+    "AFTER_RESET": ["examples.marketplace.access_tokens.revoke"],
+    "ACCOUNT_PER_HOUR": env.int("ACCOUNT_PER_HOUR", default=3),
+    "ACCOUNT_PER_DAY": env.int("ACCOUNT_PER_DAY", default=8),
+    "DESTINATION_PER_HOUR": env.int("DESTINATION_PER_HOUR", default=3),
+    "DESTINATION_PER_DAY": env.int("DESTINATION_PER_DAY", default=8),
     "CHANNELS": {
         "email": {
             "OPTIONS": {
@@ -119,6 +154,7 @@ RESETDELIVERY: dict[str, Any] = {
             },
         },
         "sms": {
+            "REGIONS": env.list("SMS_REGIONS", default=[]),
             "OPTIONS": {
                 "base_url": env.str("TWILIO_BASE_URL", default="https://api.twilio.com"),
                 "account_sid": env.str("TWILIO_ACCOUNT_SID", default="AC00000000000000000000000000000000"),
@@ -142,12 +178,25 @@ if receipts_base_url := env.str("RECEIPTS_BASE_URL", default=""):
     RESETDELIVERY["RECEIPTS_BASE_URL"] = receipts_base_url
     RESETDELIVERY["RECEIPTS"] = {"twilio": {"auth_token": env.str("TWILIO_AUTH_TOKEN", default="")}}
     RESETDELIVERY["CHANNELS"]["sms"]["GIVES_RECEIPTS"] = True
-if link_key := env.str("RESET_LINK_KEY", default=""):
-    RESETDELIVERY["LINK_KEYS"] = [link_key]
-if pseudonym_key := env.str("PSEUDONYM_KEY", default=""):
-    RESETDELIVERY["PSEUDONYM_KEYS"] = {"1": pseudonym_key}
+if link_keys := env.list("RESET_LINK_KEY", default=[]):
+    RESETDELIVERY["LINK_KEYS"] = link_keys
+if pseudonym_keys := env.list("PSEUDONYM_KEY", default=[]):
+    RESETDELIVERY["PSEUDONYM_KEYS"] = keys_by_id(pseudonym_keys)
+if limits_redis_url := env.str("LIMITS_REDIS_URL", default=""):
+    RESETDELIVERY["LIMITS_REDIS_URL"] = limits_redis_url
+    RESETDELIVERY["TRUSTED_PROXIES"] = env.list("TRUSTED_PROXIES", default=[])
+    for name in ("SMS_SEGMENTS_PER_HOUR", "SMS_SEGMENTS_PER_DAY"):
+        RESETDELIVERY[name] = env.int(name, default=None)
 
 CELERY_BROKER_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+if CELERY_BROKER_URL.startswith("rediss://"):
+    # kombu's own default for rediss:// is to verify nothing.
+    CELERY_BROKER_USE_SSL = {
+        "ssl_cert_reqs": ssl.CERT_REQUIRED,
+        "ssl_check_hostname": True,
+        # Of a private CA; the system's trust store otherwise.
+        "ssl_ca_certs": env.str("REDIS_CA_FILE", default="") or None,
+    }
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 1,
     "socket_connect_timeout": 1,
@@ -178,10 +227,15 @@ CELERY_TASK_DEFAULT_QUEUE = "control"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_ETA_TASK_LIMIT = 100
 CELERY_WORKER_SEND_TASK_EVENTS = True
+# Whoever can write to the broker could stop workers with it. The demo asks its workers whether they are up.
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = env.bool("WORKER_REMOTE_CONTROL", default=DEBUG)
+# Flower reads it from its own environment; here the checks see that there is one.
+FLOWER_BASIC_AUTH = env.list("FLOWER_BASIC_AUTH", default=[])
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
 CELERY_BEAT_MAX_LOOP_INTERVAL = 1
 
 LOGGING_CONFIG = None
+DEFAULT_EXCEPTION_REPORTER = "resetdelivery.error_reports.LinkFreeReporter"
 logging_config(form=env.str("LOG_FORMAT", default="console" if DEBUG else "json"), debug=DEBUG)

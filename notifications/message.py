@@ -6,7 +6,16 @@ Every field that is personal or secret is kept out of ``repr``.
 from __future__ import annotations
 
 import datetime as dt
+import enum
 from dataclasses import dataclass, field
+from typing import ClassVar
+
+
+class MessageKind(enum.StrEnum):
+    """What a message is about; the name of the folder of its templates."""
+
+    RESET = "reset"
+    SECURITY_NOTICE = "security_notice"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,9 +25,24 @@ class ResetContent:
     ``remaining`` is rendered as a duration ("9 minutes"), never as a clock time.
     """
 
+    kind: ClassVar[MessageKind] = MessageKind.RESET
     link: str = field(repr=False)
     expires_at: dt.datetime
     remaining: dt.timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeContent:
+    """A message that the password was changed: no link, nothing that runs out.
+
+    ``expires_at`` bounds queues on the way; no reader sees it.
+    """
+
+    kind: ClassVar[MessageKind] = MessageKind.SECURITY_NOTICE
+    expires_at: dt.datetime
+
+
+Content = ResetContent | NoticeContent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

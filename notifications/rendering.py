@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.core.signals import setting_changed
@@ -15,7 +16,7 @@ from notifications.brand import Brand
 from notifications.durations import duration_words
 from notifications.exceptions import InvalidMessage
 from notifications.locales import FOLDER_NAME, locale_candidates
-from notifications.message import EmailMessage, ResetContent, SmsMessage
+from notifications.message import Content, EmailMessage, MessageKind, NoticeContent, SmsMessage
 from notifications.outcome import Reason
 from notifications.sms.segmentation import InvalidSmsText, count, normalized
 from notifications.sms.typography import Typography, plain_if_gsm7
@@ -47,7 +48,7 @@ class _SmsSkeleton:
 def render_email(
     *,
     to: str,
-    content: ResetContent,
+    content: Content,
     version: str,
     locale: str,
     brand: Brand,
@@ -61,7 +62,7 @@ def render_email(
     The same arguments give the same message. Raises :class:`InvalidMessage` for a link, a
     version or a template that cannot be used.
     """
-    skeleton = _email_skeleton(version, locale, brand)
+    skeleton = _email_skeleton(content.kind, version, locale, brand)
     fill = _filler(content, skeleton.locale)
     return EmailMessage(
         to=to,
@@ -79,7 +80,7 @@ def render_email(
 def render_sms(
     *,
     to: str,
-    content: ResetContent,
+    content: Content,
     version: str,
     locale: str,
     brand: Brand,
@@ -93,7 +94,7 @@ def render_sms(
     Also :class:`InvalidMessage` for a text of more than ``max_segments`` segments, and for one
     with a character that no SMS may carry.
     """
-    skeleton = _sms_skeleton(version, locale, brand)
+    skeleton = _sms_skeleton(content.kind, version, locale, brand)
     text = _sms_text(_filler(content, skeleton.locale)(skeleton.text), typography)
     segments = count(text).segments
     if segments > max_segments:
@@ -116,7 +117,9 @@ def _sms_text(written: str, typography: Typography) -> str:
     return plain_if_gsm7(text) if typography is Typography.PLAIN else text
 
 
-def _filler(content: ResetContent, locale: str) -> functools.partial[str]:
+def _filler(content: Content, locale: str) -> Callable[[str], str]:
+    if isinstance(content, NoticeContent):
+        return str
     if len(content.link) > MAX_LINK_CHARACTERS or not LINK.match(content.link):
         raise InvalidMessage(Reason.INVALID_MESSAGE)
     return functools.partial(
@@ -125,27 +128,29 @@ def _filler(content: ResetContent, locale: str) -> functools.partial[str]:
 
 
 @functools.lru_cache(maxsize=64)
-def _email_skeleton(version: str, locale: str, brand: Brand) -> _EmailSkeleton:
-    found, (subject, text, html) = _render(version, locale, brand, skeletons.EMAIL_FILES)
-    if not subject or "\n" in subject or not skeletons.says_when_and_where(text, html):
+def _email_skeleton(kind: MessageKind, version: str, locale: str, brand: Brand) -> _EmailSkeleton:
+    found, (subject, text, html) = _render(kind, version, locale, brand, skeletons.EMAIL_FILES)
+    if not subject or "\n" in subject or not skeletons.has_its_places(kind, text, html):
         raise InvalidMessage(Reason.INVALID_MESSAGE)
     return _EmailSkeleton(locale=found, subject=subject, text=text + "\n", html=html + "\n")
 
 
 @functools.lru_cache(maxsize=64)
-def _sms_skeleton(version: str, locale: str, brand: Brand) -> _SmsSkeleton:
-    found, (text,) = _render(version, locale, brand, skeletons.SMS_FILES)
-    if not skeletons.says_when_and_where(text):
+def _sms_skeleton(kind: MessageKind, version: str, locale: str, brand: Brand) -> _SmsSkeleton:
+    found, (text,) = _render(kind, version, locale, brand, skeletons.SMS_FILES)
+    if not skeletons.has_its_places(kind, text):
         raise InvalidMessage(Reason.INVALID_MESSAGE)
     return _SmsSkeleton(locale=found, text=text)
 
 
-def _render(version: str, locale: str, brand: Brand, files: tuple[str, ...]) -> tuple[str, list[str]]:
+def _render(
+    kind: MessageKind, version: str, locale: str, brand: Brand, files: tuple[str, ...]
+) -> tuple[str, list[str]]:
     """Every file from the first locale that has them all: a message speaks one language."""
     if not FOLDER_NAME.match(version):
         raise InvalidMessage(Reason.INVALID_MESSAGE)
     for candidate in locale_candidates(locale):
-        names = [skeletons.template_name(version, candidate, file) for file in files]
+        names = [skeletons.template_name(kind, version, candidate, file) for file in files]
         try:
             return candidate, [skeletons.skeleton(name, candidate, brand) for name in names]
         except TemplateDoesNotExist:

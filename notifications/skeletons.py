@@ -6,7 +6,8 @@ because the link must match :data:`notifications.rendering.LINK` and the lifetim
 words: neither can hold a line break, a quote or an angle bracket.
 
 A template is given ``brand`` (``name`` and ``support``), ``link``, ``lifetime``, ``lang`` and
-``dir``; it may place link and lifetime, and not look into them.
+``dir``; it may place link and lifetime, and not look into them. A security notice is given the
+marks too, so that one which uses them is found out; it must not.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from django.template.loader import get_template
 
 from notifications.brand import Brand
 from notifications.locales import direction
+from notifications.message import MessageKind
 
-FOLDER = "notifications/reset"
 EMAIL_FILES = ("subject.txt", "body.txt", "body.html")
 SMS_FILES = ("sms.txt",)
 
@@ -24,9 +25,14 @@ _LINK_MARK = "reset-link-goes-here"
 _LIFETIME_MARK = "lifetime-goes-here"
 
 
-def template_name(version: str, locale: str, file: str) -> str:
+def folder(kind: MessageKind) -> str:
+    """Where the versions of a kind of message are, below each of Django's template folders."""
+    return f"notifications/{kind.value}"
+
+
+def template_name(kind: MessageKind, version: str, locale: str, file: str) -> str:
     """The name under which Django's template loaders find ``file``; a project's own come first."""
-    return f"{FOLDER}/{version}/{locale}/{file}"
+    return f"{folder(kind)}/{version}/{locale}/{file}"
 
 
 def skeleton(name: str, locale: str, brand: Brand) -> str:
@@ -46,9 +52,11 @@ def fill(text: str, *, link: str, lifetime: str) -> str:
     return text.replace(_LIFETIME_MARK, lifetime).replace(_LINK_MARK, link)
 
 
-def says_when_and_where(*skeletons: str) -> bool:
-    """Whether each of them has a place for the link and one for the lifetime."""
-    return all(_LINK_MARK in text and _LIFETIME_MARK in text for text in skeletons)
+def has_its_places(kind: MessageKind, *skeletons: str) -> bool:
+    """Whether each of them has a place for the link and one for the lifetime; in a notice, neither."""
+    if kind is MessageKind.RESET:
+        return all(_LINK_MARK in text and _LIFETIME_MARK in text for text in skeletons)
+    return not any(_LINK_MARK in text or _LIFETIME_MARK in text for text in skeletons)
 
 
 def _clean(rendered: str) -> str:

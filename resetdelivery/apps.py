@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 class ResetDeliveryConfig(AppConfig):
-    """Registers the system checks; nothing else happens at start."""
+    """Registers the system checks, and keeps links out of what Django logs; nothing else at start."""
 
     name = "resetdelivery"
     label = "resetdelivery"
@@ -24,4 +24,6 @@ class ResetDeliveryConfig(AppConfig):
         super().import_models()
 
     def ready(self) -> None:
-        from resetdelivery import checks  # noqa: F401
+        from resetdelivery import checks, log_scrubbing  # noqa: F401
+
+        log_scrubbing.install()

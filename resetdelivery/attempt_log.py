@@ -11,7 +11,7 @@ log = get_logger("resetdelivery.attempt")
 def write(settled: Settled) -> None:
     """Log a settled attempt."""
     result = settled.result
-    marked, claimed = result.marked, result.marked.ready.claimed
+    marked, claimed = result.marked, result.marked.claimed
     log.info(
         "attempt",
         intent=str(claimed.intent_reference),

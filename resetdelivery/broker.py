@@ -7,11 +7,11 @@ default a stalled Redis would hold a web request for good.
 from __future__ import annotations
 
 import functools
-import threading
-import time
+import ssl
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from celery import Celery
@@ -19,7 +19,10 @@ from celery.app import app_or_default
 from celery.exceptions import AlwaysEagerIgnored
 from kombu import Connection, Producer
 from kombu.pools import producers
+from kombu.serialization import prepare_accept_content
 
+from notifications.hosts import is_loopback
+from resetdelivery.breaker import Breaker
 from resetdelivery.conf import get_settings
 from resetdelivery.logs import get_logger
 
@@ -28,44 +31,6 @@ log = get_logger("resetdelivery.broker")
 
 class BrokerUnavailable(Exception):
     """The broker did not answer in time, or just now did not and is left alone for a while."""
-
-
-class Breaker:
-    """After a failure, fails at once for ``pause_seconds`` without touching the network.
-
-    When the pause is over, one caller tries while the others go on failing at once: a broker that
-    is still away costs one caller its time, and not every thread.
-    """
-
-    def __init__(self, pause_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._pause_seconds = pause_seconds
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._try_again_at: float | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether calls fail at once."""
-        return self._try_again_at is not None and self._clock() < self._try_again_at
-
-    def enter(self) -> bool:
-        """Whether the caller may try; after a failure, one caller for each pause."""
-        with self._lock:
-            if self.is_open:
-                return False
-            if self._try_again_at is not None:
-                self._try_again_at = self._clock() + self._pause_seconds
-            return True
-
-    def trip(self) -> None:
-        """Fail at once from now on, for the pause."""
-        with self._lock:
-            self._try_again_at = self._clock() + self._pause_seconds
-
-    def reset(self) -> None:
-        """Let every call through again."""
-        with self._lock:
-            self._try_again_at = None
 
 
 @functools.lru_cache(maxsize=1)
@@ -137,3 +102,43 @@ def _connection(app: Celery, timeout: float) -> Connection:
             "interval_max": 0,
         },
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Security:
+    """What the host's Celery app lets through and how it reaches its broker; no part of an address.
+
+    ``accepts`` are the content types that a worker unpacks, ``serializers`` what tasks and results are
+    packed with where a task says nothing itself. ``unverified``: it encrypts, and would take anybody
+    for the broker. ``exposed``: it does not encrypt, and the broker is another machine.
+    """
+
+    accepts: frozenset[str]
+    serializers: frozenset[str]
+    remote_control: bool
+    unverified: bool
+    exposed: bool
+
+
+def security() -> Security:
+    """The host's Celery app as it is set, without connecting to anything."""
+    app = app_or_default()
+    connections: list[Any] = [app.connection_for_write(), app.connection_for_read()]
+    return Security(
+        accepts=frozenset(prepare_accept_content(app.conf.accept_content) or ()),
+        serializers=frozenset({app.conf.task_serializer, app.conf.result_serializer}),
+        remote_control=bool(app.conf.worker_enable_remote_control),
+        unverified=any(_encrypts(one) and not _verifies(one) for one in connections),
+        exposed=any(not _encrypts(one) and not is_loopback(one.hostname or "") for one in connections),
+    )
+
+
+def _encrypts(connection: Any) -> bool:
+    return bool(connection.ssl) or str(connection.transport_cls) in {"rediss", "amqps"}
+
+
+def _verifies(connection: Any) -> bool:
+    """Whether certificate and name are looked at; kombu's own default for ``rediss://`` is CERT_NONE."""
+    options = connection.ssl if isinstance(connection.ssl, dict) else {}
+    wanted = options.get("ssl_cert_reqs", options.get("cert_reqs", ssl.CERT_REQUIRED))
+    return wanted in {ssl.CERT_REQUIRED, "required"} and options.get("ssl_check_hostname", True) is not False

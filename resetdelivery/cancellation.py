@@ -16,25 +16,40 @@ def request_cancel(*, account_ref: str, reason: CancelReason, using: str) -> int
     WAITING and PENDING deliveries end here. One that a worker holds is ended by that worker or
     by the sweep: LEASED ones are not sent any more, SUBMITTING ones may just be on their way.
     """
+    return _ask("account_ref = %s AND cancel_requested_at IS NULL", account_ref, reason, using)
+
+
+def request_intent_cancel(*, intent_id: int, reason: CancelReason, using: str) -> bool:
+    """Ask one intent to stop, as :func:`request_cancel` does; whether anything of it could still happen.
+
+    One that was asked before keeps its reason, and what nobody holds of it ends here all the same:
+    whoever asks sees no difference between a request that a limit suppressed and any other.
+    """
+    return _ask("id = %s", intent_id, reason, using) > 0
+
+
+def _ask(condition: str, value: str | int, reason: CancelReason, using: str) -> int:
     connection = connections[using]
     with transaction.atomic(using=using), connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT id FROM {INTENT} WHERE account_ref = %s AND state = 'open' "
-            f"AND cancel_requested_at IS NULL ORDER BY id {lock_sql(connection, 'update')}",
-            [account_ref],
+            f"SELECT id FROM {INTENT} WHERE {condition} AND state = 'open' AND kind = 'reset' "
+            f"ORDER BY id {lock_sql(connection, 'update')}",
+            [value],
         )
         ids = [row_id for (row_id,) in cursor.fetchall()]
-        if not ids:
-            return 0
+        # No shortcut where there are none: an admission takes as many statements whatever came before.
         now = now_sql(connection)
         cursor.execute(
-            f"UPDATE {INTENT} SET cancel_requested_at = {now}, cancel_reason = %s WHERE id IN ({marks(ids)})",
+            f"UPDATE {INTENT} SET cancel_requested_at = COALESCE(cancel_requested_at, {now}), "
+            f"cancel_reason = CASE cancel_reason WHEN '' THEN %s ELSE cancel_reason END "
+            f"WHERE id IN ({marks(ids)})",
             [reason.value, *ids],
         )
         cursor.execute(
-            f"UPDATE {DELIVERY} SET state = 'cancelled', reason = %s, finished_at = {now} "
+            f"UPDATE {DELIVERY} SET state = 'cancelled', finished_at = {now}, "
+            f"reason = (SELECT i.cancel_reason FROM {INTENT} i WHERE i.id = {DELIVERY}.intent_id) "
             f"WHERE intent_id IN ({marks(ids)}) AND state IN ('waiting', 'pending')",
-            [reason.value, *ids],
+            ids,
         )
         move_on(connection, cursor, ids)
     return len(ids)

@@ -26,9 +26,11 @@ from notifications.rendering import MAX_SEGMENTS
 from notifications.sms.typography import Typography
 from resetdelivery.domain.circuit import CircuitPolicy
 from resetdelivery.domain.idempotency import PseudonymKey
+from resetdelivery.domain.limits import Limit, LimitKind
 from resetdelivery.domain.retry import RetryPolicy
 from resetdelivery.provider_settings import ProviderSettings, read_providers
 from resetdelivery.setting_values import listed, read
+from resetdelivery.throttle_settings import ThrottleSettings
 
 
 class Dispatch(enum.StrEnum):
@@ -123,7 +125,7 @@ CHANNEL_DEFAULTS: Mapping[Channel, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(ThrottleSettings):
     """``settings.RESETDELIVERY``, checked. Keys of the dict are these names in capitals."""
 
     reset_base_url: str = ""
@@ -154,7 +156,15 @@ class Settings:
     publish_timeout: dt.timedelta = dt.timedelta(seconds=1)
     publish_pause: dt.timedelta = dt.timedelta(seconds=5)
     hint_backlog: int = 4
+    account_per_hour: int = 3
+    account_per_day: int = 8
+    destination_per_hour: int = 3
+    destination_per_day: int = 8
+    admission_lock_timeout: dt.timedelta = dt.timedelta(seconds=2)
     probe_after: dt.timedelta = dt.timedelta(seconds=30)
+    after_reset: tuple[str, ...] = ()
+    notice_lifetime: dt.timedelta = dt.timedelta(hours=1)
+    notice_template_version: str = "1"
     receipts_base_url: str = ""
     receipts: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -169,6 +179,14 @@ class Settings:
             # Nobody sends on it any more; what is left of it must still come to an end.
             return RetryPolicy(min_useful_seconds=self.min_useful.total_seconds())
         return options.retry_policy(self.min_useful)
+
+    def limits(self) -> Mapping[LimitKind, Limit]:
+        """How many requests one account, and one destination over all accounts, may make."""
+        of_destination = Limit(per_hour=self.destination_per_hour, per_day=self.destination_per_day)
+        return {
+            LimitKind.ACCOUNT: Limit(per_hour=self.account_per_hour, per_day=self.account_per_day),
+            LimitKind.DESTINATION: of_destination,
+        }
 
     def message_id_host(self) -> str:
         """The right-hand side of a Message-ID: the host that the link leads to."""

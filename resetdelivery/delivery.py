@@ -14,6 +14,7 @@ from django.db import router
 
 from notifications.channels import Channel
 from notifications.deadline import Deadline, boot_seconds
+from notifications.message import Message
 from notifications.outcome import Outcome, OutcomeKind, Reason
 from notifications.transport import Transport
 from resetdelivery import attempt_log
@@ -31,10 +32,12 @@ from resetdelivery.claims import (
 from resetdelivery.conf import Settings, get_settings
 from resetdelivery.domain.failover import Lineup
 from resetdelivery.domain.lease import lease_seconds, waves
+from resetdelivery.domain.states import IntentKind
 from resetdelivery.gate import judge_batch
 from resetdelivery.lineup import Assigned, Share, assign, return_probe
 from resetdelivery.logs import get_logger
 from resetdelivery.models import Delivery
+from resetdelivery.throttles import conversion, sms
 from resetdelivery.transports import Provider, get_providers, get_transport
 
 log = get_logger("resetdelivery.delivery")
@@ -109,23 +112,19 @@ class _Run:
     def deliver(self, claimed: Sequence[Claimed]) -> None:
         if not claimed:
             return
-        try:
-            judged = judge_batch(claimed, now=claimed[0].claimed_at)
-        except Exception:
-            # An account system that is away uses up none of the rows' claims.
-            release(claimed, using=self.alias)
-            raise
-        finish_leased(judged.refused, using=self.alias)
-        for wave in waves(judged.ready, self.options.wave):
+        for wave in waves(pass_gate(claimed, using=self.alias), self.options.wave):
             self._send_wave(wave)
 
     def _send_wave(self, wave: Sequence[Ready]) -> None:
         # Read before the database's clock is: the deadline can only come out too early.
         before_mark = boot_seconds()
-        assigned = assign(self.channel, wave, self.lineup, probe_seconds=self.lease, using=self.alias)
+        assigned = sms.narrowed(
+            assign(self.channel, wave, self.lineup, probe_seconds=self.lease, using=self.alias)
+        )
         finish_leased(assigned.stranded, using=self.alias)
         marked = self._mark(assigned)
-        results = self._submit_all(marked, before_mark)
+        messages = {one.claimed.id: one.message for one in wave}
+        results = self._submit_all(marked, messages, before_mark)
         for settled in settle(
             results,
             policy=self.policy,
@@ -136,7 +135,9 @@ class _Run:
             lineup=self.lineup,
         ):
             attempt_log.write(settled)
-        unsent = assigned.not_among({one.ready.claimed.id for one in marked})
+        if self.channel is Channel.SMS:
+            conversion.note_sent(messages[i].to for i in _accepted(results))
+        unsent = assigned.not_among({one.claimed.id for one in marked})
         release(unsent, using=self.alias, until=assigned.postponed)
 
     def _mark(self, assigned: Assigned) -> list[Marked]:
@@ -166,26 +167,65 @@ class _Run:
             return_probe(self.channel, share.provider, using=self.alias)
         return marked
 
-    def _submit_all(self, marked: Sequence[Marked], before_mark: float) -> list[Result]:
-        jobs = [(self.transports[one.transport], one, self._deadline(one, before_mark)) for one in marked]
+    def _submit_all(
+        self, marked: Sequence[Marked], messages: Mapping[int, Message], before_mark: float
+    ) -> list[Result]:
+        jobs = [
+            (self.transports[one.transport], messages[one.claimed.id], one, self._deadline(one, before_mark))
+            for one in marked
+        ]
         if len(jobs) == 1 or self.in_turn:
             return [_submit(*job) for job in jobs]
         return list(_threads().map(lambda job: _submit(*job), jobs))
 
     def _deadline(self, one: Marked, before_mark: float) -> Deadline:
-        lifetime = (one.ready.claimed.expires_at - one.started_at).total_seconds()
+        lifetime = (one.claimed.expires_at - one.started_at).total_seconds()
         return Deadline(before_mark + min(self.send_budget, lifetime))
+
+
+def pass_gate(claimed: Sequence[Claimed], *, using: str) -> Sequence[Ready]:
+    """What of a batch may be sent; what may not is at its end. A row that cannot be judged is left."""
+    try:
+        judged = judge_batch(claimed, now=claimed[0].claimed_at)
+    except Exception:
+        # An account system that is away uses up none of the rows' claims.
+        release(claimed, using=using)
+        raise
+    finish_leased(judged.refused, using=using)
+    return judged.ready
+
+
+def pass_limits(ready: Sequence[Ready], *, using: str) -> Sequence[Ready]:
+    """What of ``ready`` the limits of text messages let pass, to be marked next; it is paid for.
+
+    The rest is at its end, or waits where the limits cannot be asked. For who has no providers of
+    ours to share a wave out to.
+    """
+    allowed = sms.within_limits(ready)
+    finish_leased(allowed.refused, using=using)
+    held_back = [one.claimed for one in ready if one.claimed.id in allowed.postponed]
+    release(held_back, using=using, until=allowed.postponed)
+    return allowed.ready
 
 
 def _providers(channel: Channel) -> tuple[Provider, ...]:
     return get_providers(channel) or (Provider.alone(get_transport(channel)),)
 
 
-def _submit(transport: Transport, one: Marked, deadline: Deadline) -> Result:
+def _accepted(results: Sequence[Result]) -> list[int]:
+    """Resets that the provider took. A notice leads to none, and would count against its range."""
+    return [
+        one.marked.claimed.id
+        for one in results
+        if one.outcome.kind is OutcomeKind.ACCEPTED and one.marked.claimed.kind is IntentKind.RESET
+    ]
+
+
+def _submit(transport: Transport, message: Message, one: Marked, deadline: Deadline) -> Result:
     """Ask the provider, outside any transaction; whatever happens comes back as a value."""
     started = boot_seconds()
     try:
-        outcome = transport.submit(one.ready.message, deadline)
+        outcome = transport.submit(message, deadline)
     except Exception as error:
         # A transport must not raise. Nothing is known of how far it came, and its exception's
         # text may hold the address: only the class goes on.

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 #: An address that more accounts share than this resolves to the first of them.
 MAX_ACCOUNTS = 5
 
+#: Of the usual form; whose it is does not matter.
+ANY_NUMBER = "+4915112345678"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
@@ -71,7 +74,10 @@ class AccountDirectory(Protocol):
         ...
 
     def get_many(self, refs: Collection[str]) -> Mapping[str, Account]:
-        """The accounts of ``refs`` as they are now, by one query; unknown and malformed ones are absent."""
+        """The accounts of ``refs`` as they are now, by one query; unknown and malformed ones are absent.
+
+        They take as much work as the others: a request waits for this.
+        """
         ...
 
     def make_link(self, account: Account, expires_at: dt.datetime) -> str:
@@ -132,7 +138,12 @@ class DjangoUserDirectory:
         keys = [key for key in map(self._key, refs) if key is not None]
         # Django drops a query that asks for no key; a request for an unknown account would show it.
         wanted = Q(pk__in=keys) if keys else Exact(Value(0), 1)
-        return {str(user.pk): self.account(user) for user in self._accounts().filter(wanted)}
+        found = {str(user.pk): self.account(user) for user in self._accounts().filter(wanted)}
+        for _ in range(len(refs) - len(found)):
+            # As much work where there is nobody. Not by a subclass's own method, which may ask the
+            # database about a user that it does not have.
+            DjangoUserDirectory.account(self, self._model())
+        return found
 
     def make_link(self, account: Account, expires_at: dt.datetime) -> str:
         """See :meth:`AccountDirectory.make_link`; errors as in :func:`~resetdelivery.links.reset_link`."""
@@ -146,11 +157,19 @@ class DjangoUserDirectory:
             state=self._state(user),
             # The stored address, never the typed one, which may only look like it (CVE-2019-19844).
             email=_text(user, self._email_field).strip() or None,
-            phone=_stored_number(_text(user, self._phone_field)),
+            phone=self._phone(user),
             locale=_text(user, self._locale_field) or None,
             usable=may_reset(user),
             link_material=user,
         )
+
+    def _phone(self, user: AbstractBaseUser) -> str | None:
+        """The number of ``user``; whoever has none takes as long to read, or the time would tell."""
+        if self._phone_field is None:
+            return None
+        text = _text(user, self._phone_field)
+        number = _stored_number(text or ANY_NUMBER)
+        return number if text else None
 
     def _state(self, user: AbstractBaseUser) -> str:
         contact_points = self.token_generator.contact_points(user)

@@ -8,6 +8,7 @@
     │   ├── InvalidIdempotencyKey
     │   └── InvalidOption
     ├── IdempotencyConflict      this key was used for another request
+    ├── AccountBusy              somebody else holds what the request needs; nothing was stored
     └── StepFailed               something else failed; its class and place, not its text
 
 No text names an account, an address or a key: only lengths and configured values.
@@ -18,7 +19,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from pathlib import PurePath
-from typing import ParamSpec, TypeVar
+from typing import Literal, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -60,6 +61,19 @@ class IdempotencyConflict(ResetDeliveryError):
             "This idempotency key was used before, for a different request. "
             "Send the first request unchanged, or use a new key."
         )
+
+
+class AccountBusy(ResetDeliveryError):
+    """A lock was not to be had within ``ADMISSION_LOCK_TIMEOUT``; nothing was stored.
+
+    ``of`` is "key" where a request with the same idempotency key is still being stored, and
+    "account" where it is another one's account or destination, or SQLite's one writer.
+    """
+
+    def __init__(self, *, of: Literal["key", "account"]) -> None:
+        held = "A request with this idempotency key" if of == "key" else "Another request for this account"
+        super().__init__(f"{held} is being stored just now. Nothing was stored of this one: send it again.")
+        self.of = of
 
 
 class StepFailed(ResetDeliveryError):

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 from notifications.channels import Channel
 from notifications.exceptions import InvalidMessage
-from notifications.message import Message, ResetContent
+from notifications.message import Content, Message, NoticeContent, ResetContent
 from notifications.outcome import Reason
 from notifications.rendering import Brand, render_email, render_sms
-from notifications.sms.phone import is_in_regions
+from notifications.sms.phone import is_in_regions, may_be_texted
 from resetdelivery.claims import Claimed, Ready
 from resetdelivery.conf import Settings, get_settings
 from resetdelivery.directory import Account, AccountDirectory, get_directory
 from resetdelivery.domain.decisions import Standing, Verdict, judge
 from resetdelivery.domain.reasons import DeliveryReason
-from resetdelivery.domain.states import Authority, DeliveryState
+from resetdelivery.domain.states import Authority, DeliveryState, IntentKind
 from resetdelivery.logs import get_logger
 from resetdelivery.pseudonyms import account_digest_parts, is_pseudonym_of
 
@@ -82,15 +82,17 @@ def _judge(
 
 def _standing(claimed: Claimed, account: Account | None) -> Standing:
     state = None if account is None else account.state
+    # A notice holds no link, and must arrive above all where somebody goes on to change the account.
+    is_notice = claimed.kind is IntentKind.SECURITY_NOTICE
     return Standing(
         cancel_reason=claimed.cancel_reason,
+        suppressed=claimed.suppressed,
         expires_at=claimed.expires_at,
         authority=claimed.authority,
         account_known=account is not None,
-        account_usable=account is not None and account.usable,
-        account_unchanged=is_pseudonym_of(
-            claimed.account_digest, *account_digest_parts(claimed.account_ref, state)
-        ),
+        account_usable=account is not None and (is_notice or account.usable),
+        account_unchanged=is_notice
+        or is_pseudonym_of(claimed.account_digest, *account_digest_parts(claimed.account_ref, state)),
         has_destination=account is not None and bool(account.destination(claimed.channel)),
     )
 
@@ -103,18 +105,12 @@ def build_message(
     :class:`InvalidMessage` if it must not be submitted on any of them.
     """
     settings = get_settings()
-    content = ResetContent(
-        link=directory.make_link(account, claimed.expires_at),
-        expires_at=claimed.expires_at,
-        # From the request and not from now, or a retry would read differently; from its whole
-        # second, as the expiry has no fraction either.
-        remaining=claimed.expires_at - claimed.requested_at.replace(microsecond=0),
-    )
+    content = _content(claimed, account, directory)
     brand = Brand(name=settings.brand, support=settings.support)
     if claimed.channel is Channel.SMS:
         options = settings.channel(Channel.SMS)
         number = account.destination(Channel.SMS) or ""
-        if options.regions and not is_in_regions(number, options.regions):
+        if not may_be_texted(number) or (options.regions and not is_in_regions(number, options.regions)):
             raise InvalidMessage(Reason.INVALID_DESTINATION)
         return render_sms(
             to=number,
@@ -137,6 +133,18 @@ def build_message(
         date=claimed.requested_at,
         boundary=f"=_{claimed.reference.hex}",
         reference=str(attempt_reference),
+    )
+
+
+def _content(claimed: Claimed, account: Account, directory: AccountDirectory) -> Content:
+    if claimed.kind is IntentKind.SECURITY_NOTICE:
+        return NoticeContent(expires_at=claimed.expires_at)
+    return ResetContent(
+        link=directory.make_link(account, claimed.expires_at),
+        expires_at=claimed.expires_at,
+        # From the request and not from now, or a retry would read differently; from its whole
+        # second, as the expiry has no fraction either.
+        remaining=claimed.expires_at - claimed.requested_at.replace(microsecond=0),
     )
 
 

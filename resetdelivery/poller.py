@@ -10,13 +10,19 @@ from types import FrameType
 from django.db import close_old_connections
 
 from notifications.channels import Channel
-from resetdelivery import fallback, recovery
+from resetdelivery import fallback, recovery, retention
 from resetdelivery.conf import get_settings
 from resetdelivery.delivery import deliver
 from resetdelivery.exceptions import without_text
 from resetdelivery.logs import get_logger
+from resetdelivery.throttles.conversion import check_conversion
 
 log = get_logger("resetdelivery.poller")
+
+#: Between two looks at how many text messages lead to resets.
+CONVERSION_SECONDS = 300.0
+#: Between two looks at what is no longer of use.
+PURGE_SECONDS = 600.0
 
 
 class Poller:
@@ -37,7 +43,7 @@ class Poller:
         signal.signal(signal.SIGINT, handler)
 
     def run_once(self) -> int:
-        """One step of recovery, of arming and of every channel; how many deliveries were claimed.
+        """One step of recovery, of purging, of arming and of every channel; how many deliveries were claimed.
 
         :class:`~resetdelivery.exceptions.StepFailed` if a step of it raised.
         """
@@ -45,6 +51,7 @@ class Poller:
 
     def _round(self) -> int:
         self._recover()
+        self._purge()
         fallback.arm_due()
         return sum(self._deliver(channel) for channel in self._settings.channels)
 
@@ -55,6 +62,8 @@ class Poller:
             threading.Thread(target=self._rounds, args=(step, self._poll_seconds()))
             for step in (fallback.arm_due, *rounds)
         ]
+        threads.append(threading.Thread(target=self._rounds, args=(check_conversion, CONVERSION_SECONDS)))
+        threads.append(threading.Thread(target=self._rounds, args=(self._purge, PURGE_SECONDS)))
         for thread in threads:
             thread.start()
         self._rounds(self._recover, self._settings.sweep_interval.total_seconds())
@@ -79,6 +88,9 @@ class Poller:
 
     def _deliver(self, channel: Channel) -> int:
         return deliver(channel, until=self._stopping.is_set, fill_at_once=True)
+
+    def _purge(self) -> None:
+        retention.purge_limit_uses()
 
     def _recover(self) -> None:
         recovery.sweep()

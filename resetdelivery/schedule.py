@@ -12,7 +12,7 @@ from typing import Any
 def beat_schedule(
     *, queue: str = "control", wake_seconds: float = 1.0, sweep_seconds: float = 10.0
 ) -> dict[str, dict[str, Any]]:
-    """The periodic tasks: wake due retries, sweep abandoned work, expire overdue work."""
+    """The periodic tasks: wake due retries, sweep and expire work, look after what is counted."""
     return {
         f"resetdelivery {name}": {
             "task": f"resetdelivery.{name}",
@@ -23,6 +23,8 @@ def beat_schedule(
             ("wake_due", wake_seconds),
             ("sweep", sweep_seconds),
             ("expire_overdue", sweep_seconds),
+            ("check_conversion", 300.0),
+            ("purge", 600.0),
         )
     }
 

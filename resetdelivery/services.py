@@ -12,7 +12,7 @@ from django.db import router
 from django.views.decorators.debug import sensitive_variables
 
 from resetdelivery.admission import Admission, admit
-from resetdelivery.cancellation import request_cancel
+from resetdelivery.cancellation import request_cancel, request_intent_cancel
 from resetdelivery.conf import get_settings
 from resetdelivery.domain.reasons import CancelReason
 from resetdelivery.domain.request import (
@@ -24,10 +24,20 @@ from resetdelivery.domain.request import (
     checked_times,
 )
 from resetdelivery.models import ResetIntent
+from resetdelivery.notices import Notice, store_notice
 from resetdelivery.template_choice import checked_locale, checked_template_version
 from resetdelivery.timeline import Timeline, timeline_of
 
-__all__ = ["Admission", "arequest_reset", "cancel_resets", "explain", "request_reset"]
+__all__ = [
+    "Admission",
+    "Notice",
+    "arequest_reset",
+    "cancel_intent",
+    "cancel_resets",
+    "explain",
+    "notify_password_changed",
+    "request_reset",
+]
 
 
 @sensitive_variables()
@@ -53,10 +63,11 @@ def request_reset(
     ``idempotency_key`` with the same request returns the same intent; without one each call is
     a request of its own. ``strategy`` is ``all`` (every channel at once) or ``fallback`` (in the
     order given, the next one only where the one before does not arrive). The answer is the same
-    whether the account exists or not.
+    whether the account exists or not, and whether its limits are used up or not.
 
-    Raises :class:`~resetdelivery.exceptions.InvalidRequest` (nothing was stored) or
-    :class:`~resetdelivery.exceptions.IdempotencyConflict`.
+    Raises :class:`~resetdelivery.exceptions.InvalidRequest` (nothing was stored),
+    :class:`~resetdelivery.exceptions.IdempotencyConflict`, or, where another request holds what
+    this one needs, :class:`~resetdelivery.exceptions.AccountBusy`: send it again.
     """
     checked_account(account_ref, submitted)
     checked_times(lifetime, expires_at)
@@ -117,6 +128,28 @@ def cancel_resets(*, account_ref: str, using: str | None = None) -> int:
     """
     checked_account(account_ref, None)
     return request_cancel(account_ref=account_ref, reason=CancelReason.WITHDRAWN, using=_alias(using))
+
+
+def cancel_intent(reference: uuid.UUID, *, using: str | None = None) -> bool:
+    """Withdraw one reset; whether anything of it could still happen.
+
+    What was said of :func:`cancel_resets` holds here. ``ResetIntent.DoesNotExist`` if there is none.
+    """
+    alias = _alias(using)
+    intent_id = ResetIntent.objects.using(alias).values_list("pk", flat=True).get(reference=reference)
+    return request_intent_cancel(intent_id=intent_id, reason=CancelReason.WITHDRAWN, using=alias)
+
+
+@sensitive_variables()
+def notify_password_changed(*, account_ref: str, using: str | None = None) -> Notice | None:
+    """Tell every verified contact point of an account, on every channel, that its password changed.
+
+    Call it in the transaction that stores the new password, after that; the page of
+    :class:`~resetdelivery.views.PasswordResetConfirmView` does. Twice for one change is one notice.
+    ``None`` if there is nobody to tell. Raises :class:`~resetdelivery.exceptions.InvalidAccountRef`.
+    """
+    checked_account(account_ref, None)
+    return store_notice(account_ref=account_ref, using=_alias(using))
 
 
 def explain(reference: uuid.UUID, *, using: str | None = None) -> Timeline:

@@ -13,10 +13,11 @@ from typing import ParamSpec
 from celery import Task, shared_task
 
 from notifications.channels import Channel
-from resetdelivery import delivery, dispatch, recovery
+from resetdelivery import delivery, dispatch, recovery, retention
 from resetdelivery.conf import get_settings
 from resetdelivery.exceptions import without_text
 from resetdelivery.logs import get_logger
+from resetdelivery.throttles import conversion
 
 log = get_logger("resetdelivery.tasks")
 
@@ -83,6 +84,18 @@ def sweep() -> None:
 def expire_overdue() -> None:
     """End work that is past help."""
     recovery.expire_overdue()
+
+
+@_task("resetdelivery.check_conversion")
+def check_conversion() -> None:
+    """Warn of ranges of numbers whose text messages lead to no resets."""
+    conversion.check_conversion()
+
+
+@_task("resetdelivery.purge")
+def purge() -> None:
+    """Delete what is no longer of use."""
+    retention.purge_limit_uses()
 
 
 def _channel(name: object) -> Channel | None:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from resetdelivery.domain.states import IntentKind
 from resetdelivery.models import Attempt, Delivery, ResetIntent
 
 
@@ -65,11 +66,23 @@ def _told(intent: ResetIntent) -> tuple[list[Event], list[Event]]:
     return events, own
 
 
+_REQUESTED = {
+    IntentKind.RESET.value: "requested",
+    IntentKind.SECURITY_NOTICE.value: "password changed: its notice requested",
+}
+
+
 def _intent_events(intent: ResetIntent) -> Iterator[Event]:
-    yield Event(at=intent.created_at, channel="", text="requested")
+    yield Event(at=intent.created_at, channel="", text=_REQUESTED[intent.kind])
     if intent.cancel_requested_at:
-        text = f"asked to stop: {_words(intent.cancel_reason)}"
+        text = _STOPPED.get(intent.cancel_reason, f"asked to stop: {_words(intent.cancel_reason)}")
         yield Event(at=intent.cancel_requested_at, channel="", text=text)
+
+
+_STOPPED = {
+    "account_limit": "not to be sent: the account's limit is used up",
+    "destination_limit": "not to be sent: the limits of all its destinations are used up",
+}
 
 
 def _after(causes: Iterable[Event], event: Event) -> Event:
@@ -152,7 +165,8 @@ def _ending(delivery: Delivery) -> str:
 
 def _waiting(delivery: Delivery) -> str:
     reason = f" after {_words(delivery.reason)}" if delivery.reason else ""
-    return f"due{reason}"
+    limit = f", but not to be sent: {_words(delivery.suppressed)}" if delivery.suppressed else ""
+    return f"due{reason}{limit}"
 
 
 def _words(code: str) -> str:

@@ -11,7 +11,7 @@ from django.core.cache import cache
 from notifications.channels import Channel
 from notifications.testing import ScriptedTransport
 from resetdelivery import delivery
-from resetdelivery.models import Attempt, Delivery, ProviderCircuit, ResetIntent
+from resetdelivery.models import Attempt, Delivery, LimitUse, ProviderCircuit, ResetIntent
 
 UseTransport = Callable[[Channel, ScriptedTransport], ScriptedTransport]
 
@@ -80,6 +80,7 @@ def age(seconds: float) -> None:
         Delivery: ("due_at", "expires_at", "lease_expires_at", "hinted_at", "finished_at", "arm_at"),
         Attempt: ("started_at", "finished_at", "receipt_at"),
         ProviderCircuit: ("open_until", "opened_at"),
+        LimitUse: ("used_at",),
     }
     for model, names in shifts.items():
         for row in model._default_manager.all():

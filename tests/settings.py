@@ -23,6 +23,7 @@ else:
     # A pool would hold connections to the test database when it is dropped.
     DATABASES["default"]["OPTIONS"].pop("pool")
 
+LIMITS = ("ACCOUNT_PER_HOUR", "ACCOUNT_PER_DAY", "DESTINATION_PER_HOUR", "DESTINATION_PER_DAY")
 RESETDELIVERY = {
     **RESETDELIVERY,
     "RESET_BASE_URL": "https://shop.example",
@@ -30,6 +31,9 @@ RESETDELIVERY = {
     "PSEUDONYM_KEYS": {"t1": "a pseudonym key for tests"},
     "MIN_USEFUL": dt.timedelta(seconds=5),
     "DISPATCH": "database",
+    # No test but those of the limits is to run into one, and none into a lock that is only slow.
+    **dict.fromkeys(LIMITS, 1000),
+    "ADMISSION_LOCK_TIMEOUT": dt.timedelta(seconds=30),
     "CHANNELS": {
         "email": {"TRANSPORT": "tests.transports.email"},
         "sms": {"TRANSPORT": "tests.transports.sms"},

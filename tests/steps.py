@@ -108,7 +108,7 @@ def answer(
     marked: Sequence[Marked], outcome: Outcome = ACCEPTED, *, max_claims: int = 10, draw: float = 0.0
 ) -> list[Settled]:
     """Settle all of ``marked`` with one outcome, a quarter of a second after they started."""
-    channel = marked[0].ready.claimed.channel if marked else Channel.EMAIL
+    channel = marked[0].claimed.channel if marked else Channel.EMAIL
     return settle(
         [
             Result(

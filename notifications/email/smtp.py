@@ -182,7 +182,7 @@ def _say_goodbye(connection: DeadlineSmtp) -> None:
     connection.rearm(Deadline.after(_GOODBYE_SECONDS))
     try:
         connection.docmd("QUIT")
-    except Exception:  # noqa: S110  # a good-bye that nobody hears is as good
+    except Exception:  # noqa: S110  # a good-bye that nobody hears is as good  # nosec B110
         pass
     finally:
         connection.close()

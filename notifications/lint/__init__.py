@@ -8,10 +8,16 @@ from __future__ import annotations
 from notifications.lint.catalogue import locales, versions
 from notifications.lint.locale import lint_locale
 from notifications.lint.report import Finding, LocaleReport, WorstCase
+from notifications.message import MessageKind
 
 __all__ = ["Finding", "LocaleReport", "WorstCase", "lint_locale", "lint_templates"]
 
 
 def lint_templates(worst: WorstCase) -> list[LocaleReport]:
-    """A report for each locale of each version, with everything that is wrong in it."""
-    return [lint_locale(version, locale, worst) for version in versions() for locale in locales(version)]
+    """A report for each locale of each version, with everything that is wrong in it; resets first."""
+    return [
+        lint_locale(version, locale, worst, kind=kind)
+        for kind in MessageKind
+        for version in versions(kind)
+        for locale in locales(kind, version)
+    ]

@@ -8,27 +8,28 @@ from pathlib import Path
 from django.template import engines
 
 from notifications.locales import FOLDER_NAME
-from notifications.skeletons import FOLDER
+from notifications.message import MessageKind
+from notifications.skeletons import folder
 
 
-def versions() -> list[str]:
+def versions(kind: MessageKind) -> list[str]:
     """Every version of which there is a folder, retired ones included."""
-    return sorted({folder.name for root in _roots() for folder in _folders(root)})
+    return sorted({found.name for root in _roots(kind) for found in _folders(root)})
 
 
-def locales(version: str) -> list[str]:
+def locales(kind: MessageKind, version: str) -> list[str]:
     """Every locale of ``version`` that any template folder holds files of."""
-    return sorted({folder.name for root in _roots() for folder in _folders(root / version)})
+    return sorted({found.name for root in _roots(kind) for found in _folders(root / version)})
 
 
-def _roots() -> Iterator[Path]:
+def _roots(kind: MessageKind) -> Iterator[Path]:
     """Where the loaders of every engine look; loaders without folders are not listed."""
     for engine in engines.all():
         folders = [*engine.template_dirs]
         for loader in getattr(getattr(engine, "engine", None), "template_loaders", []):
             for inner in getattr(loader, "loaders", [loader]):
                 folders += inner.get_dirs() if hasattr(inner, "get_dirs") else []
-        yield from (Path(folder, FOLDER) for folder in dict.fromkeys(map(str, folders)))
+        yield from (Path(below, folder(kind)) for below in dict.fromkeys(map(str, folders)))
 
 
 def _folders(root: Path) -> Iterator[Path]:

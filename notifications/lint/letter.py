@@ -17,5 +17,5 @@ def letter_text_problems(text: str, worst: WorstCase) -> Iterator[str]:
     yield from letter_problems(text)
     yield from link_problems(text, worst)
     for number, line in enumerate(text.split("\n"), 1):
-        if worst.link not in line and columns(line) > MAX_LINE_COLUMNS:
+        if not worst.is_link_in(line) and columns(line) > MAX_LINE_COLUMNS:
             yield f"line {number} is {columns(line)} columns wide: break it, {MAX_LINE_COLUMNS} are allowed"

@@ -1,4 +1,4 @@
-"""One locale of one version: its files found, rendered and looked at."""
+"""One locale of one version of a message: its files found, rendered and looked at."""
 
 from __future__ import annotations
 
@@ -19,14 +19,8 @@ from notifications.lint.sms import segmentation, sms_problems
 from notifications.lint.subject import subject_problems
 from notifications.lint.text import escaping_problems, host_problems
 from notifications.locales import DEFAULT_LOCALE, canonical
-from notifications.skeletons import (
-    EMAIL_FILES,
-    SMS_FILES,
-    fill,
-    says_when_and_where,
-    skeleton,
-    template_name,
-)
+from notifications.message import MessageKind
+from notifications.skeletons import EMAIL_FILES, SMS_FILES, fill, has_its_places, skeleton, template_name
 
 _FILES = {Channel.EMAIL: EMAIL_FILES, Channel.SMS: SMS_FILES}
 #: Everything that HTML escapes; a plain text must show it as it is.
@@ -39,25 +33,28 @@ class _Rendered:
 
     text: str
     probe: str
-    has_places: bool
+    place_problem: str
 
 
-def lint_locale(version: str, locale: str, worst: WorstCase) -> LocaleReport:
+def lint_locale(
+    version: str, locale: str, worst: WorstCase, *, kind: MessageKind = MessageKind.RESET
+) -> LocaleReport:
     """Everything that is wrong with the files of ``locale``, and what they come to."""
-    findings = [_finding(f"{version}/{locale}", problem) for problem in _folder_problems(locale)]
+    findings = [_finding(f"{version}/{locale}", problem) for problem in _folder_problems(kind, locale)]
     texts: dict[str, str] = {}
     for channel in worst.lifetimes:
         lifetime = duration_words(locale).longest(worst.lifetimes[channel])
-        for file in _expected(version, locale, _FILES[channel]):
-            name = template_name(version, locale, file)
+        for file, name in _expected(kind, version, locale, _FILES[channel]).items():
             try:
-                rendered = _rendered(name, locale, lifetime, worst)
+                rendered = _rendered(kind, name, locale, lifetime, worst)
             except (TemplateDoesNotExist, TemplateSyntaxError) as error:
                 findings.append(_finding(name, _unusable(error)))
                 continue
             texts[file] = rendered.text
-            findings += [_finding(name, problem) for problem in _file_problems(file, locale, rendered, worst)]
+            found = _file_problems(file, locale, rendered, worst.of(kind))
+            findings += [_finding(name, problem) for problem in found]
     return LocaleReport(
+        kind=kind,
         version=version,
         locale=locale,
         subject_length=columns(texts["subject.txt"]) if "subject.txt" in texts else None,
@@ -66,26 +63,37 @@ def lint_locale(version: str, locale: str, worst: WorstCase) -> LocaleReport:
     )
 
 
-def _folder_problems(locale: str) -> Iterator[str]:
+def _folder_problems(kind: MessageKind, locale: str) -> Iterator[str]:
     if canonical(locale) != locale:
         yield f"is never looked for: name the folder {canonical(locale)!r} (RFC 5646, 2.1.1)"
-    if not has_duration_words(locale):
+    if kind is MessageKind.RESET and not has_duration_words(locale):
         yield "has no words for durations: call notifications.durations.add_duration_words at start"
 
 
-def _expected(version: str, locale: str, files: tuple[str, ...]) -> tuple[str, ...]:
-    """A channel's files: all of them where there is one, none where the whole message falls back."""
-    has_any = any(_path(template_name(version, locale, file)) for file in files)
-    return files if has_any or locale == DEFAULT_LOCALE else ()
+def _expected(kind: MessageKind, version: str, locale: str, files: tuple[str, ...]) -> Mapping[str, str]:
+    """A channel's files and their names: all where there is one, none where the message falls back."""
+    names = {file: template_name(kind, version, locale, file) for file in files}
+    return names if locale == DEFAULT_LOCALE or any(map(_path, names.values())) else {}
 
 
-def _rendered(name: str, locale: str, lifetime: str, worst: WorstCase) -> _Rendered:
+def _rendered(kind: MessageKind, name: str, locale: str, lifetime: str, worst: WorstCase) -> _Rendered:
     text = skeleton(name, locale, worst.brand)
     return _Rendered(
         text=fill(text, link=worst.link, lifetime=lifetime),
         probe=skeleton(name, locale, Brand(name=_AWKWARD, support=worst.brand.support)),
-        has_places=says_when_and_where(text),
+        place_problem="" if _is_well_placed(kind, name, text) else _PLACES[kind],
     )
+
+
+_PLACES = {
+    MessageKind.RESET: "must show {{ link }} and {{ lifetime }}, both without filters",
+    MessageKind.SECURITY_NOTICE: "shows {{ link }} or {{ lifetime }}: a notice has neither",
+}
+
+
+def _is_well_placed(kind: MessageKind, name: str, text: str) -> bool:
+    is_subject = name.endswith("/subject.txt")
+    return has_its_places(kind, text) or (is_subject and kind is MessageKind.RESET)
 
 
 def _unusable(error: TemplateDoesNotExist | TemplateSyntaxError) -> str:
@@ -95,8 +103,8 @@ def _unusable(error: TemplateDoesNotExist | TemplateSyntaxError) -> str:
 
 
 def _file_problems(file: str, locale: str, rendered: _Rendered, worst: WorstCase) -> Iterator[str]:
-    if file != "subject.txt" and not rendered.has_places:
-        yield "must show {{ link }} and {{ lifetime }}, both without filters"
+    if rendered.place_problem:
+        yield rendered.place_problem
     if file == "body.html":
         yield from page_problems(rendered.text, locale, worst)
         yield from host_problems(rendered.text, worst)

@@ -93,7 +93,9 @@ def _structure_problems(page: _Page) -> Iterator[str]:
 def _link_problems(page: _Page, worst: WorstCase) -> Iterator[str]:
     hrefs = {href for href, _ in page.links}
     if strays := sorted(hrefs - {worst.link, worst.brand.support, f"mailto:{worst.brand.support}"}):
-        yield f"links to {strays[0]!r}: use {{{{ link }}}} only"
+        yield f"links to {strays[0]!r}: use {{{{ link }}}} only, and in a notice no link"
+    if not worst.link:
+        return
     texts = [" ".join(text.split()) for href, text in page.links if href == worst.link]
     if not any(text and worst.link not in text for text in texts):
         yield "has no link whose text says what it does"

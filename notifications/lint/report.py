@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from notifications.brand import Brand
 from notifications.channels import Channel
+from notifications.message import MessageKind
 from notifications.rendering import MAX_SEGMENTS
 from notifications.sms.segmentation import Segmentation
 from notifications.sms.typography import Typography
@@ -30,6 +31,14 @@ class WorstCase:
     max_segments: int = MAX_SEGMENTS
     typography: Typography = Typography.PLAIN
 
+    def of(self, kind: MessageKind) -> WorstCase:
+        """What a message of ``kind`` may hold: a security notice has no link and leads nowhere."""
+        return self if kind is MessageKind.RESET else replace(self, link="", host="")
+
+    def is_link_in(self, text: str) -> bool:
+        """Whether ``text`` holds the link, where there is one at all."""
+        return bool(self.link) and self.link in text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -42,12 +51,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocaleReport:
-    """One locale of one version.
+    """One locale of one version of one kind of message.
 
     ``subject_length`` and ``sms`` are ``None`` where the locale has no email or no SMS of its own
     and falls back, or where it cannot be rendered.
     """
 
+    kind: MessageKind
     version: str
     locale: str
     subject_length: int | None

@@ -26,7 +26,7 @@ def sms_problems(text: str, worst: WorstCase) -> Iterator[str]:
         yield "does not begin with {{ brand.name }}: a reader must see first who writes"
     lines = text.split("\n")
     # Phones make a preview, and fetch the address for it, of a link that begins or ends a message.
-    if worst.link in {lines[0], lines[-1]}:
+    if worst.link and worst.link in {lines[0], lines[-1]}:
         yield "begins or ends with the link: put it on a line in the middle, so that no phone fetches it"
     cost = segmentation(text, worst.typography)
     if cost.segments > worst.max_segments:

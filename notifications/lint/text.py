@@ -18,10 +18,10 @@ def link_problems(text: str, worst: WorstCase) -> Iterator[str]:
     A link that shares its line is taken for longer than it is by some mail clients, and a line
     under 76 characters is never broken by quoted-printable (RFC 2045, section 6.7).
     """
-    count = text.count(worst.link)
-    if count != 1:
+    count = text.count(worst.link) if worst.link else 0
+    if worst.link and count != 1:
         yield f"holds the link {count} times: write {{{{ link }}}} once"
-    elif worst.link not in text.split("\n"):
+    elif worst.link and worst.link not in text.split("\n"):
         yield "has other characters on the link's line: put {{ link }} alone on its line, unindented"
     yield from host_problems(text, worst)
 
@@ -31,7 +31,13 @@ def host_problems(text: str, worst: WorstCase) -> Iterator[str]:
     for address in _ADDRESS.findall(text):
         host = urlsplit(address.rstrip(".,;:!?)")).hostname
         if host != worst.host and address.rstrip(".,;:!?)") not in worst.brand.support:
-            yield f"leads to {host!r}, not to {worst.host!r}: use {{{{ link }}}} only"
+            yield f"leads to {host!r}{_where_to(worst)}"
+
+
+def _where_to(worst: WorstCase) -> str:
+    if worst.host:
+        return f", not to {worst.host!r}: use {{{{ link }}}} only"
+    return ": a notice has no link, or readers would learn to follow the links of false ones"
 
 
 def escaping_problems(text: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ class ReceiverProblem(enum.Enum):
     """One member for each fix."""
 
     #: What signatures are checked with is missing or of a wrong form.
-    SECRET = "secret"  # noqa: S105  # a word
+    SECRET = "secret"  # noqa: S105  # a word  # nosec B105
     #: There is no such provider or option, or its packages are missing.
     PROVIDER = "provider"
     TOPIC = "topic"

@@ -2,7 +2,8 @@
 
 What leaves this module is E.164 as ``phonenumbers`` writes it, never the text that came in. Its
 metadata says what a numbering plan allows, not whether anybody can be reached there; and plans
-change, so a number that was verified once is never refused for what the metadata says today.
+change, so a number that was verified once is refused for what the metadata says today only where it
+is of a kind that costs its sender or reaches no phone.
 """
 
 from __future__ import annotations
@@ -29,6 +30,23 @@ _SEPARATORS = frozenset("./\uff0e\uff0f")
 
 _TEXTABLE = frozenset({PhoneNumberType.MOBILE, PhoneNumberType.FIXED_LINE_OR_MOBILE})
 _NO_COUNTRY_REGIONS = frozenset({None, "001"})
+#: Somebody else earns from these, or they are no phone that shows a text. Fixed lines are not among
+#: them: their providers read texts out, or refuse them.
+_NEVER_TEXTED = frozenset(
+    {
+        PhoneNumberType.PREMIUM_RATE,
+        PhoneNumberType.SHARED_COST,
+        PhoneNumberType.PERSONAL_NUMBER,
+        PhoneNumberType.TOLL_FREE,
+        PhoneNumberType.VOIP,
+        PhoneNumberType.PAGER,
+        PhoneNumberType.UAN,
+        PhoneNumberType.VOICEMAIL,
+    }
+)
+#: Digits of a range, its calling code among them, and those of a number that are never part of it.
+_RANGE_DIGITS = 7
+_OWN_DIGITS = 4
 
 
 class NumberReason(enum.StrEnum):
@@ -115,6 +133,41 @@ def limit_key(e164: str) -> str:
     if not is_e164(e164):
         raise InvalidNumber(NumberReason.CHARACTERS)
     return _MOBILE_ARGENTINA.sub(r"+54\g<rest>", _without_legacy_prefix(e164))
+
+
+def number_range(e164: str) -> str:
+    """The leading digits, at most seven, that a number shares with at least 9,999 others.
+
+    Numbers that an attacker holds come in ranges. :class:`InvalidNumber` for what is not E.164.
+    """
+    digits = limit_key(e164).removeprefix("+")
+    return digits[: min(_RANGE_DIGITS, len(digits) - _OWN_DIGITS)]
+
+
+def region_of(e164: str) -> str:
+    """The country of a stored number (ISO 3166), the largest of its calling code's if it has none.
+
+    "ZZ" for what is no number, "001" for numbers of no country.
+    """
+    number = _parsed(e164, None)
+    if number is None:
+        return "ZZ"
+    region = phonenumbers.region_code_for_number(number)
+    return region or phonenumbers.region_code_for_country_code(number.country_code or 0)
+
+
+def may_be_texted(e164: str) -> bool:
+    """Whether a stored number is not of a kind that a text message never goes to.
+
+    Those are premium and shared-cost numbers, personal, toll-free and VoIP ones, pagers, and
+    numbers of no country. A number that today's metadata does not know may be texted.
+    """
+    number = _parsed(e164, None)
+    if number is None:
+        return True
+    if region_of(e164) in _NO_COUNTRY_REGIONS:
+        return False
+    return phonenumbers.number_type(number) not in _NEVER_TEXTED
 
 
 def is_in_regions(e164: str, regions: Collection[str]) -> bool:

@@ -1,5 +1,6 @@
-"""Read-only pages for intents, deliveries, attempts, channels and providers. Nothing personal is on them.
+"""Read-only pages for intents, deliveries, attempts, channels, providers, callers and the audit trail.
 
+Nothing personal is on them, and no secret.
 They are on Django's default site; another one gets them by ``register(site)``.
 """
 
@@ -7,12 +8,23 @@ from __future__ import annotations
 
 from django.contrib import admin
 
+from resetdelivery.admin.api_client import ApiClientAdmin, ApiKeyAdmin
 from resetdelivery.admin.attempt import AttemptAdmin
+from resetdelivery.admin.audit_entry import AuditEntryAdmin
 from resetdelivery.admin.channel_control import ChannelControlAdmin
 from resetdelivery.admin.delivery import DeliveryAdmin
 from resetdelivery.admin.intent import IntentAdmin
 from resetdelivery.admin.provider_circuit import ProviderCircuitAdmin
-from resetdelivery.models import Attempt, ChannelControl, Delivery, ProviderCircuit, ResetIntent
+from resetdelivery.models import (
+    ApiClient,
+    ApiKey,
+    Attempt,
+    AuditEntry,
+    ChannelControl,
+    Delivery,
+    ProviderCircuit,
+    ResetIntent,
+)
 
 __all__ = ["register"]
 
@@ -24,6 +36,9 @@ def register(site: admin.AdminSite) -> None:
     site.register(Attempt, AttemptAdmin)
     site.register(ChannelControl, ChannelControlAdmin)
     site.register(ProviderCircuit, ProviderCircuitAdmin)
+    site.register(ApiClient, ApiClientAdmin)
+    site.register(ApiKey, ApiKeyAdmin)
+    site.register(AuditEntry, AuditEntryAdmin)
 
 
 register(admin.site)

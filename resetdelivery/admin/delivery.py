@@ -17,7 +17,10 @@ class DeliveryAdmin(ReadOnlyAdmin):
     list_select_related = ("intent",)
     fieldsets = (
         (None, {"fields": ("reference", "intent_reference", "channel", "position", "authority")}),
-        ("Where it stands", {"fields": ("state", "outcome", "reason", "attempts", "claims", "finished_at")}),
+        (
+            "Where it stands",
+            {"fields": ("state", "outcome", "reason", "suppressed", "attempts", "claims", "finished_at")},
+        ),
         ("Times", {"fields": ("due_at", "expires_at", "hinted_at")}),
         ("Used after another channel", {"fields": ("arm_at", "arm_reason")}),
         ("Lease", {"fields": ("lease_owner", "lease_token", "lease_expires_at")}),

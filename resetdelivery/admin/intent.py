@@ -20,11 +20,14 @@ _Row = tuple[Any, str]
 class IntentAdmin(ReadOnlyAdmin):
     """One request, with its deliveries, its attempts and what happened in order."""
 
-    list_display = ("reference", "state", "channels", "strategy", "created_at", "expires_at", "cancel_reason")
-    list_filter = ("state", IntentChannelFilter, "strategy", "cancel_reason", "created_at")
+    list_display = (
+        *("reference", "kind", "state", "channels", "strategy"),
+        *("created_at", "expires_at", "cancel_reason"),
+    )
+    list_filter = ("kind", "state", IntentChannelFilter, "strategy", "cancel_reason", "created_at")
     change_form_template = "resetdelivery/admin/intent.html"
     fieldsets = (
-        (None, {"fields": ("reference", "state", "strategy", "template_version", "locale")}),
+        (None, {"fields": ("reference", "kind", "state", "strategy", "template_version", "locale")}),
         ("Times", {"fields": ("created_at", "expires_at", "closed_at", "scrubbed_at")}),
         ("Asked to stop", {"fields": ("cancel_requested_at", "cancel_reason")}),
         ("Account", {"fields": ("account_reference",)}),

@@ -42,6 +42,22 @@ E055   a channel's list of providers is empty
 E056   two providers of a channel have one name
 E057   an entry of a list of providers is wrong
 E058   a provider of a list cannot be made
+E060   there is no key of its own for links (only with ``--deploy``, as are the next to E066)
+E061   a key for links is shorter than 32 octets
+E062   a key serves for two things
+E063   a key for pseudonyms is shorter than 32 octets
+E064   Celery's workers unpack more than JSON
+E065   Celery would take anybody for its broker
+E066   email goes to another machine without TLS
+E080   ``ADMISSION_LOCK_TIMEOUT`` is nothing, which would mean for ever
+E084   ``LIMITS_REDIS_URL`` is no address of a Redis
+E085   ``LIMITS_REDIS_URL`` takes the verification of TLS away
+E086   ``TRUSTED_PROXIES`` has an entry that is no network
+E087   ``LIMITS_TIMEOUT`` is nothing, or longer than a page should wait
+E088   ``LIMITS_PAUSE`` is nothing
+E090   a hook of ``AFTER_RESET`` cannot be called
+E091   ``NOTICE_LIFETIME`` is of no use on a channel
+E092   there are no templates of ``NOTICE_TEMPLATE_VERSION``
 W001   the accounts are read from another database than our tables
 W002   ``LEASE`` is shorter than one send, and is raised
 W003   ``DISPATCH`` is ``inline`` in production
@@ -49,16 +65,39 @@ W004   ``RECOVERY`` is ``off``
 W005   a channel's ``MAX_LIFETIME`` is longer than policy allows
 W030   a template is wrong, or too long with this project's own values
 W059   an outage of all providers may use up ``MAX_ATTEMPTS``
+W060   there is no key of its own for pseudonyms (only with ``--deploy``, as are the next to W070)
+W061   Celery packs tasks or results in another way than as JSON
+W062   the broker is another machine, and the connection to it is not encrypted
+W063   Celery's workers take remote control
+W064   text messages go to every country
+W065   the admin is mounted, and no check can see who reaches it
+W066   the email transport takes its server from ``EMAIL_HOST``, which nothing else uses
+W067   the internal API is mounted beside the public pages
+W068   the database is another machine, which is not verified
+W069   nothing says who may open Flower
+W070   sessions, and with them the token of a link, are kept in cookies
+W080   a limit per day is lower than the one per hour
+W081   a limit per hour lets a mailbox be flooded (only with ``--deploy``)
+W084   no limits in Redis for callers and SMS (only with ``--deploy``, as are the next two)
+W085   SMS has no budget
+W086   there is a proxy, and ``TRUSTED_PROXIES`` names none
+W090   the reset page signs in whoever used a link
+W091   error reports show links
 =====  =================================================================================
 """
 
 from __future__ import annotations
 
 from resetdelivery.checks import (
+    after_reset,
     boundary,
+    broker,
     database,
+    deployment,
     dkim,
     durations,
+    keys,
+    limits,
     link,
     numbers,
     parts,
@@ -66,14 +105,21 @@ from resetdelivery.checks import (
     receipts,
     shape,
     templates,
+    throttles,
     transports,
+    wires,
 )
 
 __all__ = [
+    "after_reset",
     "boundary",
+    "broker",
     "database",
+    "deployment",
     "dkim",
     "durations",
+    "keys",
+    "limits",
     "link",
     "numbers",
     "parts",
@@ -81,5 +127,7 @@ __all__ = [
     "receipts",
     "shape",
     "templates",
+    "throttles",
     "transports",
+    "wires",
 ]

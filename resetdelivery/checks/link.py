@@ -28,7 +28,8 @@ def check_link(**_: Any) -> list[CheckMessage]:
 
 
 def _page_problems(name: str) -> list[CheckMessage]:
-    page = _page(name)
+    view = page_view(name)
+    page = getattr(view, "view_class", view)
     if page is None:
         text = f"RESETDELIVERY['RESET_URL_NAME'] is {name!r}, which no URL pattern is."
         hint = (
@@ -48,19 +49,18 @@ def _page_problems(name: str) -> list[CheckMessage]:
     return []
 
 
-def _page(url_name: str) -> object | None:
+def page_view(url_name: str) -> object | None:
     """What answers the address that a link has: by its name, and then by its path, as a request would."""
     urlconf = getattr(django_settings, "ROOT_URLCONF", None)
     before = get_script_prefix()
     set_script_prefix("/")
     try:
         path = reverse(url_name, urlconf=urlconf, kwargs={"uidb64": "MQ", "token": "a-" + "0" * 32})
-        view = resolve(path, urlconf=urlconf).func
+        return resolve(path, urlconf=urlconf).func
     except (NoReverseMatch, Resolver404):
         return None
     finally:
         set_script_prefix(before)
-    return getattr(view, "view_class", view)
 
 
 @register(TAG)

@@ -12,6 +12,7 @@ from django.urls import NoReverseMatch
 from notifications.channels import Channel
 from notifications.lint import LocaleReport, lint_templates
 from notifications.locales import DEFAULT_LOCALE, language_of, locale_candidates
+from notifications.message import MessageKind
 from resetdelivery.checks.messages import TAG, error, settings_if_valid, warning
 from resetdelivery.checks.worst_case import worst_case
 from resetdelivery.conf import Settings
@@ -28,7 +29,11 @@ def check_message_templates(**_: Any) -> list[CheckMessage]:
         reports = lint_templates(worst_case(settings))
     except (ImproperlyConfigured, NoReverseMatch):
         return []
-    current = {report.locale: report for report in reports if report.version == settings.template_version}
+    current = {
+        report.locale: report
+        for report in reports
+        if report.kind is MessageKind.RESET and report.version == settings.template_version
+    }
     return [*_locale_problems(settings, current), *_lint_problems(reports)]
 
 

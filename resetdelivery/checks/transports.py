@@ -30,7 +30,7 @@ def _found(settings: Settings) -> Iterator[CheckMessage]:
         except OptionMisconfigured as cause:
             yield _message(channel, cause)
             continue
-        except Exception:  # noqa: S112  # other checks have their say
+        except Exception:  # noqa: S112  # other checks have their say  # nosec B112
             continue
         for transport in transports:
             yield from _too_short(settings, channel, transport)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,8 @@ from notifications.channels import Channel
 from resetdelivery.claims import circuits, control
 from resetdelivery.claims.sql import ATTEMPT, DELIVERY, INTENT, lock_sql, marks
 from resetdelivery.clock import after_sql, as_datetime, database_now, now_sql
-from resetdelivery.domain.failover import Lineup, claimable
+from resetdelivery.domain.external import PREFIX
+from resetdelivery.domain.failover import Lineup, binds, claimable
 from resetdelivery.domain.states import Authority, IntentKind
 
 
@@ -65,17 +66,19 @@ def claim(
     lease_seconds: float,
     useful_floor_seconds: float,
     fill_after_seconds: float,
-    probe_after_seconds: float,
+    probe_after_seconds: float | None,
     owner: str,
     using: str,
     lineup: Lineup | None = None,
+    sender: str = "",
 ) -> list[Claimed]:
     """Lease up to ``limit`` due deliveries of ``channel``, soonest expiry first.
 
     First those named by ``ids``, then rows that nobody was told of or that have been due for
     ``fill_after_seconds``. Rows that can no longer help are left to be expired; a paused channel
     gives nothing, one that is being probed gives one row; the same where all providers of
-    ``lineup`` rest.
+    ``lineup`` rest. ``sender`` names the external workers that claim: they get no probe, so no
+    ``probe_after_seconds`` either, and no row that only another provider may send again.
     """
     connection = connections[using]
     with transaction.atomic(using=using), connection.cursor() as cursor:
@@ -88,13 +91,13 @@ def claim(
         taken = _take(
             connection,
             cursor,
-            channel,
+            (channel, sender),
             sorted(set(ids))[:limit],
             allowed.limit,
             (useful_floor_seconds, fill_after_seconds, lease_seconds),
             owner,
         )
-        return _reload(cursor, taken, probe=allowed.probe or most < limit) if taken else []
+        return reload(cursor, taken, probe=allowed.probe or most < limit)
 
 
 def _within_circuits(
@@ -112,17 +115,19 @@ _Taken = dict[int, dt.datetime]
 def _take(
     connection: BaseDatabaseWrapper,
     cursor: CursorWrapper,
-    channel: Channel,
+    of: tuple[Channel, str],
     ids: Sequence[int],
     limit: int,
     seconds: tuple[float, float, float],
     owner: str,
 ) -> _Taken:
     """The one claiming statement: ids taken, and when."""
+    channel, sender = of
     useful_floor, fill_after, lease = seconds
+    may_send, who = _may_send(channel, sender)
     now, after, lock = now_sql(connection), after_sql(connection), lock_sql(connection, "skip")
     # The state is a literal, or the planner would not use the partial index.
-    ready = f"channel = %s AND state = 'pending' AND due_at <= {now} AND expires_at >= {after}"
+    ready = f"channel = %s AND state = 'pending' AND due_at <= {now} AND expires_at >= {after}{may_send}"
     # MATERIALIZED: the planner may run a plain LIMIT subquery twice and take more rows than that.
     cursor.execute(
         f"""
@@ -140,15 +145,42 @@ def _take(
         RETURNING id, {now}
         """,
         [
-            *(channel.value, useful_floor, *ids, limit),
-            *(channel.value, useful_floor, -fill_after, limit),
+            *(channel.value, useful_floor, *who, *ids, limit),
+            *(channel.value, useful_floor, *who, -fill_after, limit),
             *(owner, lease),
         ],
     )
     return {row_id: as_datetime(moment) for row_id, moment in cursor.fetchall()}
 
 
-def _reload(cursor: CursorWrapper, taken: _Taken, *, probe: bool) -> list[Claimed]:
+def _may_send(channel: Channel, sender: str) -> tuple[str, Sequence[str]]:
+    """A condition that leaves out what is bound to a provider across the boundary; its parameters.
+
+    A provider of ours that is configured no more leaves nothing out: the plan ends such a row.
+    """
+    if not binds(channel):
+        return "", []
+    may_have_it = f"COALESCE({_may_have_it_sql(DELIVERY)}, '')"
+    if sender:
+        return f" AND {may_have_it} IN ('', %s)", [sender]
+    return f" AND {may_have_it} NOT LIKE %s", [PREFIX + "%"]
+
+
+def _may_have_it_sql(delivery: str) -> str:
+    """SQL for the provider of the newest ambiguous attempt of a row of ``delivery``; null if none."""
+    return (
+        f"(SELECT a.transport FROM {ATTEMPT} a WHERE a.delivery_id = {delivery}.id "
+        "AND a.outcome = 'ambiguous' ORDER BY a.number DESC LIMIT 1)"
+    )
+
+
+def reload(cursor: CursorWrapper, taken: Mapping[int, dt.datetime], *, probe: bool = False) -> list[Claimed]:
+    """Everything about the rows ``taken``, by id and time of the claim; soonest expiry first.
+
+    A row that nobody holds any more comes with a lease that ended as it was claimed.
+    """
+    if not taken:
+        return []
     ids = sorted(taken)
     cursor.execute(
         f"""
@@ -157,10 +189,7 @@ def _reload(cursor: CursorWrapper, taken: _Taken, *, probe: bool) -> list[Claime
             d.due_at, d.expires_at, i.cancel_reason, d.attempts,
             (SELECT count(*) FROM {ATTEMPT} a WHERE a.delivery_id = d.id),
             (SELECT count(*) FROM {ATTEMPT} a WHERE a.delivery_id = d.id AND a.outcome = 'ambiguous'),
-            d.lease_expires_at, d.claims,
-            (SELECT a.transport FROM {ATTEMPT} a WHERE a.delivery_id = d.id AND a.outcome = 'ambiguous'
-                ORDER BY a.number DESC LIMIT 1),
-            i.kind, d.suppressed
+            d.lease_expires_at, d.claims, {_may_have_it_sql("d")}, i.kind, d.suppressed
         FROM {DELIVERY} d JOIN {INTENT} i ON i.id = d.intent_id
         WHERE d.id IN ({marks(ids)}) ORDER BY d.expires_at, d.id
         """,
@@ -191,7 +220,7 @@ def _claimed(row: Sequence[Any], claimed_at: dt.datetime, probe: bool) -> Claime
         attempts=row[15],
         attempt_rows=row[16],
         ambiguous_attempts=row[17],
-        lease_expires_at=as_datetime(row[18]),
+        lease_expires_at=claimed_at if row[18] is None else as_datetime(row[18]),
         claims=row[19],
         may_have_it=row[20] or "",
         claimed_at=claimed_at,

@@ -27,14 +27,17 @@ def claimable(
     cursor: CursorWrapper,
     channel: Channel,
     limit: int,
-    probe_after_seconds: float,
+    probe_after_seconds: float | None,
 ) -> Allowance:
-    """What may be claimed of the channel now: nothing while paused, one row while probed."""
+    """What may be claimed of the channel now: nothing while paused, one row while probed.
+
+    Without ``probe_after_seconds`` nothing in both cases: the probe is somebody else's.
+    """
     paused, probing, probe_due = _read(connection, cursor, channel)
-    if paused and not probe_due:
-        return Allowance(limit=0)
     if not paused and not probing:
         return Allowance(limit=limit)
+    if probe_after_seconds is None or (paused and not probe_due):
+        return Allowance(limit=0)
     return Allowance(limit=_probe(connection, cursor, channel, probe_after_seconds), probe=True)
 
 

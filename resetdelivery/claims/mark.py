@@ -33,11 +33,13 @@ class Ready:
 class Marked:
     """A delivery whose attempt is on record; ``started_at`` is the database's time of it.
 
-    ``transport`` is the provider it goes to, ``probe`` whether that is to see if it is back.
+    All that settling needs, so no message. ``transport`` is the provider it goes to, ``probe``
+    whether that is to see if it is back.
     """
 
-    ready: Ready
+    claimed: Claimed
     attempt_id: int
+    attempt_reference: uuid.UUID
     started_at: dt.datetime
     transport: str = ""
     probe: bool = False
@@ -69,7 +71,14 @@ def mark(
         rows = [_attempt(ready, started[ready.claimed.id], transport, worker) for ready in marked]
         Attempt.objects.using(using).bulk_create(rows)
     return [
-        Marked(ready=ready, attempt_id=row.pk, started_at=row.started_at, transport=transport, probe=probe)
+        Marked(
+            claimed=ready.claimed,
+            attempt_id=row.pk,
+            attempt_reference=row.reference,
+            started_at=row.started_at,
+            transport=transport,
+            probe=probe,
+        )
         for ready, row in zip(marked, rows, strict=True)
     ]
 

@@ -30,13 +30,13 @@ def prospects_after(
     for result in in_order:
         report = Report(outcome=result.outcome, probe=result.marked.probe)
         reports.setdefault(result.marked.transport, []).append(report)
-    channel, now = results[0].marked.ready.claimed.channel, in_order[-1].finished_at
+    channel, now = results[0].marked.claimed.channel, in_order[-1].finished_at
     known = circuits.learn(connection, cursor, channel, reports, lineup, now)
     return [_prospect(result, lineup, known) for result in results]
 
 
 def _prospect(result: Result, lineup: Lineup, known: Circuits) -> Prospect:
-    claimed = result.marked.ready.claimed
+    claimed = result.marked.claimed
     return prospect(
         result.marked.transport,
         bound_to(claimed.channel, claimed.may_have_it),

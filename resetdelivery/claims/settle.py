@@ -20,6 +20,7 @@ from resetdelivery.claims.prospects import prospects_after
 from resetdelivery.claims.sql import lock_intents
 from resetdelivery.claims.steps import Step, apply_steps
 from resetdelivery.domain.decisions import Decision, Submission, decide, within_claims
+from resetdelivery.domain.external import decide_external
 from resetdelivery.domain.failover import Lineup, Prospect, decide_ahead
 from resetdelivery.domain.receipts import with_receipts
 from resetdelivery.domain.retry import RetryPolicy
@@ -54,36 +55,39 @@ def settle(
     probe_after_seconds: float,
     using: str,
     lineup: Lineup | None = None,
+    external: bool = False,
 ) -> list[Settled]:
     """Decide and write a wave's outcomes in a constant number of statements.
 
     A row that is no longer ours (id, token, SUBMITTING) is left alone; only its attempt learns,
     as ``late_outcome``, what we saw. With a ``lineup`` the providers' circuits learn from it, too.
+    ``external``: a worker outside saw it, so it neither pauses the channel nor ends its probe.
     """
     if not results:
         return []
     connection = connections[using]
     with transaction.atomic(using=using), connection.cursor() as cursor:
-        intents = [result.marked.ready.claimed.intent_id for result in results]
+        intents = [result.marked.claimed.intent_id for result in results]
         cancels = lock_intents(connection, cursor, intents)
         prospects = prospects_after(connection, cursor, results, lineup)
         decisions = [
             within_claims(
-                _decision(result, cancels, policy, draw(), ahead),
-                claims=result.marked.ready.claimed.claims,
+                _decision(result, cancels, policy, draw(), ahead, external),
+                claims=result.marked.claimed.claims,
                 max_claims=max_claims,
             )
             for result, ahead in zip(results, prospects, strict=True)
         ]
         decisions = _after_receipts(cursor, results, decisions)
-        _steer_channel(connection, cursor, results, decisions, probe_after_seconds)
+        if not external:
+            _steer_channel(connection, cursor, results, decisions, probe_after_seconds)
         steps = [_step(result, decision) for result, decision in zip(results, decisions, strict=True)]
         held = apply_steps(connection, cursor, steps, held_in=DeliveryState.SUBMITTING)
         settled = [
             Settled(
                 result=result,
                 decision=decision,
-                fenced_out=result.marked.ready.claimed.id not in held,
+                fenced_out=result.marked.claimed.id not in held,
             )
             for result, decision in zip(results, decisions, strict=True)
         ]
@@ -93,9 +97,14 @@ def settle(
 
 
 def _decision(
-    result: Result, cancels: dict[int, str], policy: RetryPolicy, draw: float, ahead: Prospect | None
+    result: Result,
+    cancels: dict[int, str],
+    policy: RetryPolicy,
+    draw: float,
+    ahead: Prospect | None,
+    external: bool,
 ) -> Decision:
-    claimed = result.marked.ready.claimed
+    claimed = result.marked.claimed
     submission = Submission(
         attempts=claimed.attempts + 1,
         ambiguous_attempts=claimed.ambiguous_attempts + _is_ambiguous(result),
@@ -103,6 +112,9 @@ def _decision(
         cancel_reason=cancels.get(claimed.intent_id, ""),
     )
     now = result.finished_at
+    if external:
+        tries = claimed.attempt_rows + 1
+        return decide_external(result.outcome, submission, policy, tries=tries, now=now, draw=draw)
     if ahead is None:
         return decide(result.outcome, submission, policy, now=now, draw=draw)
     return decide_ahead(result.outcome, submission, policy, now=now, draw=draw, ahead=ahead)
@@ -112,7 +124,7 @@ def _after_receipts(
     cursor: CursorWrapper, results: Sequence[Result], decisions: Sequence[Decision]
 ) -> list[Decision]:
     """The decisions with what the provider told us while we were still waiting for its answer."""
-    ids = [result.marked.ready.claimed.id for result in results]
+    ids = [result.marked.claimed.id for result in results]
     early = early_receipts(cursor, ids)
     return [with_receipts(one, early.get(i, NONE)) for i, one in zip(ids, decisions, strict=True)]
 
@@ -128,7 +140,7 @@ def _steer_channel(
     decisions: Sequence[Decision],
     probe_after_seconds: float,
 ) -> None:
-    channel = results[0].marked.ready.claimed.channel
+    channel = results[0].marked.claimed.channel
     if any(decision.pauses_channel for decision in decisions):
         control.pause_misconfigured(connection, cursor, channel, probe_after_seconds)
     else:
@@ -136,7 +148,7 @@ def _steer_channel(
 
 
 def _step(result: Result, decision: Decision) -> Step:
-    claimed = result.marked.ready.claimed
+    claimed = result.marked.claimed
     return Step(
         id=claimed.id,
         token=claimed.token,

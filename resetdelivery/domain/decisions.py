@@ -118,6 +118,7 @@ class Standing:
     """What the gate looks at, reloaded under the lease."""
 
     cancel_reason: str
+    suppressed: str
     expires_at: dt.datetime
     authority: Authority
     account_known: bool
@@ -138,6 +139,9 @@ def judge(standing: Standing, policy: RetryPolicy, *, now: dt.datetime) -> Verdi
     """Why this delivery must not be sent now, or ``None`` if it may."""
     if standing.cancel_reason:
         return Verdict(state=DeliveryState.CANCELLED, reason=standing.cancel_reason)
+    if standing.suppressed:
+        # FAILED, for another destination may be used still: a channel that waits for this one is armed.
+        return Verdict(state=DeliveryState.FAILED, reason=standing.suppressed)
     if standing.authority is Authority.LEGACY:
         return Verdict(state=DeliveryState.WITHHELD, reason=DeliveryReason.SENT_BY_EXISTING_SENDER)
     if not still_useful(policy, now=now, expires_at=standing.expires_at):

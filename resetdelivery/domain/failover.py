@@ -10,6 +10,7 @@ from notifications.channels import Channel
 from notifications.outcome import Outcome, OutcomeKind
 from resetdelivery.domain.circuit import Circuit, CircuitPolicy, Signal, signal_of
 from resetdelivery.domain.decisions import Decision, Submission, decide
+from resetdelivery.domain.external import is_external
 from resetdelivery.domain.retry import RetryPolicy
 
 Circuits = Mapping[str, Circuit]
@@ -51,6 +52,11 @@ class Plan:
     stranded: Sequence[int]
 
 
+def binds(channel: Channel) -> bool:
+    """Whether a delivery that one provider may have must not go to another."""
+    return channel is Channel.SMS
+
+
 def bound_to(channel: Channel, may_have_it: str) -> str:
     """The only provider that may get the delivery, or "" if any may.
 
@@ -58,7 +64,7 @@ def bound_to(channel: Channel, may_have_it: str) -> str:
     on its way, only the provider that may have it is asked again. A second copy of an email is
     harmless, and may come from anywhere.
     """
-    return may_have_it if channel is Channel.SMS else ""
+    return may_have_it if binds(channel) else ""
 
 
 def plan(
@@ -75,7 +81,10 @@ def plan(
     for one in candidates:
         allowed = _allowed(order, bound_to(one.channel, one.may_have_it))
         name = _first_open(allowed, circuits, probes, now)
-        if not allowed:
+        if not allowed and is_external(one.may_have_it):
+            # It went there after our claim began. Back at once, for theirs to take.
+            postponed[one.id] = now
+        elif not allowed:
             stranded.append(one.id)
         elif not name:
             postponed[one.id] = max(now, reopens_at(allowed, circuits, now))

@@ -31,6 +31,8 @@ class DeliveryReason(enum.StrEnum):
     SHADOW = "shadow"
     ACCOUNT_LIMIT = "account_limit"
     DESTINATION_LIMIT = "destination_limit"
+    SMS_PREFIX_LIMIT = "sms_prefix_limit"
+    SMS_BUDGET_SPENT = "sms_budget_spent"
 
 
 class ArmReason(enum.StrEnum):
@@ -49,6 +51,7 @@ class CancelReason(enum.StrEnum):
     SUPERSEDED = "superseded"
     WITHDRAWN = "withdrawn"
     ACCOUNT_LIMIT = "account_limit"
+    DESTINATION_LIMIT = "destination_limit"
 
 
 class SuppressReason(enum.StrEnum):

@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='resetintent',
             name='cancel_reason',
-            field=models.CharField(choices=[('superseded', 'superseded'), ('withdrawn', 'withdrawn'), ('account_limit', 'account limit')], default='', max_length=32),
+            field=models.CharField(choices=[('superseded', 'superseded'), ('withdrawn', 'withdrawn'), ('account_limit', 'account limit'), ('destination_limit', 'destination limit')], default='', max_length=32),
         ),
         migrations.AddConstraint(
             model_name='resetintent',
@@ -84,7 +84,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='resetintent',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('cancel_reason', ''), ('cancel_requested_at', None)), models.Q(('cancel_reason__in', ['account_limit', 'superseded', 'withdrawn']), ('cancel_requested_at__isnull', False)), _connector='OR'), name='resetdelivery_intent_cancel_reason'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('cancel_reason', ''), ('cancel_requested_at', None)), models.Q(('cancel_reason__in', ['account_limit', 'destination_limit', 'superseded', 'withdrawn']), ('cancel_requested_at__isnull', False)), _connector='OR'), name='resetdelivery_intent_cancel_reason'),
         ),
         migrations.AddConstraint(
             model_name='resetintent',

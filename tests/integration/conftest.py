@@ -10,6 +10,7 @@ from celery import current_app
 
 from examples.demo.embedded import Server, start_redis
 from resetdelivery import broker, dispatch
+from resetdelivery.throttles.connection import limits_server
 from tests.brokers import Queue
 from tests.steps import seconds
 
@@ -79,3 +80,14 @@ def live(redis_server: Server, use_broker: UseBroker) -> Iterator[redis.Redis[by
     with redis.Redis.from_url(redis_server.url) as client:
         client.flushall()
         yield client
+
+
+@pytest.fixture
+def limits(redis_server: Server, change: Settings) -> Iterator[redis.Redis[bytes]]:
+    """A client of the Redis that holds the limits now: a database of its own, and empty."""
+    url = redis_server.url.removesuffix("/0") + "/1"
+    change(LIMITS_REDIS_URL=url, LIMITS_TIMEOUT=seconds(2))
+    with redis.Redis.from_url(url) as client:
+        client.flushdb()
+        yield client
+    limits_server().client.close()

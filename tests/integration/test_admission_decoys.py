@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from resetdelivery.models import IdempotencyKey, ResetIntent
+from resetdelivery import directory
+from resetdelivery.directory import Account, DjangoUserDirectory, get_directory
+from resetdelivery.models import IdempotencyKey, LimitUse, ResetIntent
 from resetdelivery.services import request_reset
+from tests.requesters import ONE_AN_HOUR, WHO, MakeAccount, Request, of, row_counts, shape, under_way
 from tests.sinks import stored
 from tests.steps import seconds
 
 pytestmark = pytest.mark.django_db
 
-MakeAccount = Callable[..., Any]
-Request = dict[str, Any]
 Settings = Callable[..., None]
-
-
-def shape(sql: str) -> str:
-    """A statement without its values."""
-    bare = re.sub(r"'[^']*'|\bs\d+_x\d+\b|-?\b\d+\b|\bNULL\b|\b[0-9a-f]{32}\b", "?", sql)
-    bare = re.sub(r"\s*\?(?:::\w+)?", "?", bare)
-    # By which keys the directory looks its accounts up is its own affair; that it does is not.
-    return re.sub(r'(FROM "marketplace_user") .*', r"\1", bare)
 
 
 def statements(**request: Any) -> list[str]:
@@ -124,3 +119,131 @@ def test_accounts_that_share_an_address_get_an_intent_each(make_account: MakeAcc
     refs = ResetIntent.objects.order_by("account_ref").values_list("account_ref", flat=True)
     assert sorted(refs) == sorted(str(member.pk) for member in family)
     assert IdempotencyKey.objects.get().intent.reference == admission.reference
+
+
+# What takes no statement takes its time all the same.
+
+
+@pytest.mark.parametrize("fields", [None, {"phone": ""}, {"email": ""}, {"is_active": False}])
+def test_the_directory_reads_as_much_where_there_is_nobody(
+    make_account: MakeAccount, db: None, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any] | None
+) -> None:
+    read: list[str] = []
+
+    def note(text: str) -> str:
+        read.append(text)
+        return text
+
+    monkeypatch.setattr(directory, "stored_number", note)
+    known = str(make_account().pk)
+    other = "987654321" if fields is None else str(make_account(**fields).pk)
+    for ref in (known, other):
+        read.clear()
+        get_directory().get_many([ref])
+        assert len(read) == 1
+
+
+class AsksForMore(DjangoUserDirectory):
+    """A project's own, which looks further into each user that there is."""
+
+    def account(self, user: AbstractBaseUser) -> Account:
+        assert user.pk
+        return super().account(user)
+
+
+def test_a_projects_own_directory_is_not_asked_about_a_user_that_is_not_there(account: Any) -> None:
+    found = AsksForMore(phone_field="phone").get_many([str(account.pk), "987654321", "~decoy"])
+    assert list(found) == [str(account.pk)]
+
+
+# Limits make no difference either.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What one request does, as far as a clock or the database could tell."""
+
+    statements: list[str]
+    rows: dict[str, int]
+    hints: int
+    answer: tuple[object, ...]
+
+
+@pytest.fixture
+def see(hinted: list[int], django_capture_on_commit_callbacks: Any) -> Callable[[Request], Seen]:
+    def look(request: Request) -> Seen:
+        before, told = row_counts(), len(hinted)
+        with django_capture_on_commit_callbacks(execute=True), CaptureQueriesContext(connection) as captured:
+            answer = request_reset(channels=["email", "sms"], lifetime=seconds(300), **request)
+        stored_at = ResetIntent.objects.get(reference=answer.reference).created_at
+        return Seen(
+            statements=[shape(query["sql"]) for query in captured.captured_queries],
+            rows={table: number - before[table] for table, number in row_counts().items()},
+            hints=len(hinted) - told,
+            answer=(
+                answer.coalesced,
+                answer.replayed,
+                answer.legacy_channels,
+                (answer.expires_at - stored_at + seconds(1)) // seconds(2),
+            ),
+        )
+
+    return look
+
+
+@pytest.fixture
+def _one_an_hour(change: Settings) -> None:
+    change(**ONE_AN_HOUR, DISPATCH="broker")
+
+
+@pytest.mark.usefixtures("_one_an_hour")
+@pytest.mark.parametrize("way", ["account_ref", "submitted"])
+@pytest.mark.parametrize("who", list(WHO))
+def test_everybody_takes_the_same_statements_and_leaves_the_same_rows_and_hints(
+    make_account: MakeAccount, see: Callable[[Request], Seen], way: str, who: str
+) -> None:
+    known = see(of(make_account(), way))
+    assert known.rows[LimitUse._meta.db_table] == 3
+    assert known.hints == 2
+    assert see(WHO[who](make_account, way)) == known
+    newest = ResetIntent.objects.latest("pk")
+    suppressed = newest.cancel_reason or newest.deliveries.exclude(suppressed="").exists()
+    assert bool(suppressed) is ("limited" in who)
+
+
+@pytest.mark.parametrize("way", ["account_ref", "submitted"])
+def test_what_came_before_takes_no_more_statements(
+    make_account: MakeAccount, see: Callable[[Request], Seen], way: str
+) -> None:
+    """One that stops an older reset takes as many as one that finds none."""
+    fresh = see(of(make_account(), way))
+    assert see(under_way(of(make_account(), way))).statements == fresh.statements
+    assert ResetIntent.objects.filter(cancel_reason="superseded").count() == 1
+
+
+@pytest.mark.usefixtures("_one_an_hour")
+def test_a_request_that_joins_counts_and_leaves_uses_as_any_other(
+    make_account: MakeAccount, see: Callable[[Request], Seen]
+) -> None:
+    known, nobody = of(make_account(), "submitted"), {"submitted": "nobody@shop.example"}
+    new = see(known)
+    see(nobody)
+    joined = see(known)
+    assert joined == see(nobody)
+    uses = LimitUse._meta.db_table
+    assert joined.rows[uses] == new.rows[uses]
+    about_limits = [[s for s in seen.statements if uses in s] for seen in (new, joined)]
+    assert about_limits[0] == about_limits[1] != []
+
+
+@pytest.mark.usefixtures("_one_an_hour")
+@pytest.mark.parametrize("who", list(WHO))
+def test_the_forgot_page_answers_everybody_alike(make_account: MakeAccount, client: Client, who: str) -> None:
+    answers = []
+    for request in (of(make_account(), "submitted"), WHO[who](make_account, "submitted")):
+        answer = client.post("/accounts/forgot/", {"email": request["submitted"]})
+        page = client.get(answer["Location"])
+        headers = {name: value for name, value in answer.headers.items() if name != "Expires"}  # says when
+        answers.append((answer.status_code, headers, answer.content, page.status_code, page.content))
+    assert answers[0][0] == 302
+    assert answers[0] == answers[1]

@@ -63,7 +63,7 @@ def test_a_replay_past_the_requests_own_expiry_is_no_bad_request(
         "expires_at": now.replace(microsecond=0) + seconds(120),
     }
     first = request_reset(**request)
-    monkeypatch.setattr("resetdelivery.admission.database_now", lambda _: now + seconds(3600))
+    monkeypatch.setattr("resetdelivery.admission.terms.database_now", lambda _: now + seconds(3600))
     assert request_reset(**request).reference == first.reference
     with pytest.raises(InvalidExpiry):
         request_reset(**{**request, "idempotency_key": "another"})

@@ -16,7 +16,8 @@ from examples.demo.embedded import Server
 from examples.demo.ports import LOOPBACK, pick
 from notifications.channels import Channel
 from resetdelivery import broker, dispatch
-from resetdelivery.broker import Breaker, BrokerUnavailable
+from resetdelivery.breaker import Breaker
+from resetdelivery.broker import BrokerUnavailable
 from resetdelivery.models import Delivery
 from resetdelivery.recovery import sweep
 from resetdelivery.services import request_reset

@@ -66,8 +66,9 @@ def found(*ids: str) -> list[CheckMessage]:
 
 def test_the_table_has_a_row_for_every_locale(configure: Configure) -> None:
     configure()
-    heading, *rows = lint("--link", "https://shop.example/".ljust(75, "x"))[:11]
+    heading, *rows = lint("--link", "https://shop.example/".ljust(75, "x"))[:21]
     assert heading.split() == [
+        "message",
         "version",
         "locale",
         "subject",
@@ -78,9 +79,11 @@ def test_the_table_has_a_row_for_every_locale(configure: Configure) -> None:
         "by",
         "verdict",
     ]
-    assert [row.split()[1] for row in rows] == ["ar", "de", "el", "en", "es", "fr", "ja", "pl", "pt-BR", "tr"]
-    assert rows[3].split() == ["1", "en", "31", "gsm7", "154", "1", "-", "fine"]
+    locales = ["ar", "de", "el", "en", "es", "fr", "ja", "pl", "pt-BR", "tr"]
+    assert [row.split()[2] for row in rows] == 2 * locales
+    assert rows[3].split() == ["reset", "1", "en", "31", "gsm7", "154", "1", "-", "fine"]
     assert rows[6].endswith("KATAKANA LETTER PA (U+30D1)                 fine")
+    assert rows[13].split() == ["security_notice", "1", "en", "37", "gsm7", "68", "1", "-", "fine"]
 
 
 def test_the_shipped_templates_pass_with_the_longest_link_of_this_project(configure: Configure) -> None:
@@ -96,7 +99,7 @@ def test_what_is_wrong_has_its_file_and_ends_in_failure(
     out, error = failing_lint()
     assert f"{file}: line 3 holds NO-BREAK SPACE (U+00A0): write a plain space" in out
     assert error == "2 of the above must be mended."
-    assert [line.split()[-1] for line in out.splitlines()[1:11]].count("wrong") == 1
+    assert [line.split()[-1] for line in out.splitlines()[1:21]].count("wrong") == 1
 
 
 def test_a_cap_that_is_too_low_fails_with_the_count_and_the_character(configure: Configure) -> None:

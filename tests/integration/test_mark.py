@@ -32,7 +32,7 @@ def test_an_attempt_is_on_record_before_the_provider_is_asked() -> None:
     assert (row.state, row.attempts) == (S.SUBMITTING, 1)
     assert (attempt.pk, attempt.number, attempt.token, attempt.outcome) == (marked.attempt_id, 1, 1, "")
     assert (attempt.transport, attempt.worker) == ("scripted", "worker:1")
-    assert attempt.reference == marked.ready.attempt_reference
+    assert attempt.reference == marked.attempt_reference
     assert attempt.queue_delay_seconds == pytest.approx(5, abs=1)
     assert attempt.remaining_seconds == pytest.approx(600, abs=1)
 
@@ -93,7 +93,7 @@ def test_a_wave_is_marked_without_those_that_may_not_be_sent() -> None:
     rows = store(3, overdue=5)
     claimed = take()
     cancel_it(rows[1])
-    assert [marked.ready.claimed.id for marked in record(claimed)] == [rows[0].pk, rows[2].pk]
+    assert [marked.claimed.id for marked in record(claimed)] == [rows[0].pk, rows[2].pk]
     assert states(rows) == [S.SUBMITTING, S.LEASED, S.SUBMITTING]
 
 

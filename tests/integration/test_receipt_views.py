@@ -114,13 +114,13 @@ def receipt_of(reference: uuid.UUID) -> str:
 
 def test_twilio_says_what_became_of_an_accepted_sms(twilio: Send, submitted: Marked) -> None:
     answer([submitted])
-    assert twilio("delivered", submitted.ready.attempt_reference).status_code == 204
+    assert twilio("delivered", submitted.attempt_reference).status_code == 204
     assert state() == DeliveryState.DELIVERED
 
 
 def test_vonage_says_what_became_of_an_accepted_sms(vonage: Send, submitted: Marked) -> None:
     answer([submitted])
-    assert vonage("rejected", submitted.ready.attempt_reference).status_code == 204
+    assert vonage("rejected", submitted.attempt_reference).status_code == 204
     assert state() == DeliveryState.FAILED
 
 
@@ -128,44 +128,44 @@ def test_amazon_says_what_became_of_an_accepted_sms(
     client: Client, amazon: SnsSigner, submitted: Marked
 ) -> None:
     answer([submitted])
-    body = amazon.message(event(attempt=submitted.ready.attempt_reference), at=timezone.now())
+    body = amazon.message(event(attempt=submitted.attempt_reference), at=timezone.now())
     assert client.post("/receipts/sns/", body, content_type="text/plain; charset=UTF-8").status_code == 204
     assert state() == DeliveryState.DELIVERED
 
 
 def test_a_forged_receipt_changes_nothing(twilio: Send, submitted: Marked) -> None:
     answer([submitted])
-    reply = twilio("failed", submitted.ready.attempt_reference, headers={"X-Twilio-Signature": "Zm9yZ2Vk"})
+    reply = twilio("failed", submitted.attempt_reference, headers={"X-Twilio-Signature": "Zm9yZ2Vk"})
     assert reply.status_code == 403
     assert state() == DeliveryState.ACCEPTED
 
 
 def test_a_receipt_signed_for_another_attempt_changes_nothing(twilio: Send, submitted: Marked) -> None:
     answer([submitted])
-    assert twilio("failed", submitted.ready.attempt_reference, signed_for=OTHER).status_code == 403
-    assert receipt_of(submitted.ready.attempt_reference) == ""
+    assert twilio("failed", submitted.attempt_reference, signed_for=OTHER).status_code == 403
+    assert receipt_of(submitted.attempt_reference) == ""
 
 
 def test_vonages_signature_counts_at_the_address_of_its_own_attempt_only(
     vonage: Send, submitted: Marked
 ) -> None:
     answer([submitted])
-    assert vonage("failed", OTHER, to=submitted.ready.attempt_reference).status_code == 403
-    assert receipt_of(submitted.ready.attempt_reference) == ""
+    assert vonage("failed", OTHER, to=submitted.attempt_reference).status_code == 403
+    assert receipt_of(submitted.attempt_reference) == ""
 
 
 def test_a_replay_changes_nothing_and_is_no_error(twilio: Send, submitted: Marked) -> None:
     answer([submitted])
-    replies = [twilio("undelivered", submitted.ready.attempt_reference) for _ in range(3)]
+    replies = [twilio("undelivered", submitted.attempt_reference) for _ in range(3)]
     assert [reply.status_code for reply in replies] == [204, 204, 204]
     assert state() == DeliveryState.FAILED
 
 
 def test_a_stale_receipt_changes_nothing(vonage: Send, submitted: Marked) -> None:
     answer([submitted])
-    reply = vonage("failed", submitted.ready.attempt_reference, at=timezone.now() - 6 * MINUTE)
+    reply = vonage("failed", submitted.attempt_reference, at=timezone.now() - 6 * MINUTE)
     assert reply.status_code == 403
-    assert receipt_of(submitted.ready.attempt_reference) == ""
+    assert receipt_of(submitted.attempt_reference) == ""
 
 
 @pytest.mark.parametrize("later", ["queued", "sent", "undelivered"])
@@ -174,14 +174,14 @@ def test_what_comes_after_delivered_does_not_take_it_back(
 ) -> None:
     answer([submitted])
     for status in ("delivered", later):
-        assert twilio(status, submitted.ready.attempt_reference).status_code == 204
+        assert twilio(status, submitted.attempt_reference).status_code == 204
     assert state() == DeliveryState.DELIVERED
 
 
 def test_a_receipt_that_comes_before_the_submission_ended_waits_for_its_end(
     twilio: Send, submitted: Marked
 ) -> None:
-    twilio("delivered", submitted.ready.attempt_reference)
+    twilio("delivered", submitted.attempt_reference)
     assert state() == DeliveryState.SUBMITTING
     answer([submitted])
     assert state() == DeliveryState.DELIVERED
@@ -191,8 +191,8 @@ def test_a_failure_of_an_older_attempt_is_kept_and_moves_nothing(twilio: Send, s
     answer([submitted], CUT)
     age(1)
     answer(record(take(Channel.SMS)))
-    assert twilio("undelivered", submitted.ready.attempt_reference).status_code == 204
-    assert receipt_of(submitted.ready.attempt_reference) == ReceiptVerdict.FAILED
+    assert twilio("undelivered", submitted.attempt_reference).status_code == 204
+    assert receipt_of(submitted.attempt_reference) == ReceiptVerdict.FAILED
     assert state() == DeliveryState.ACCEPTED
 
 
@@ -212,7 +212,7 @@ def test_an_unknown_attempt_is_no_error(twilio: Send, logged: Callable[[], list[
 def test_an_unknown_status_is_counted_by_its_reason(
     twilio: Send, submitted: Marked, logged: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    assert twilio("teleported", submitted.ready.attempt_reference).status_code == 204
+    assert twilio("teleported", submitted.attempt_reference).status_code == 204
     assert logged()[0]["reason"] == "unreadable_reply"
 
 
@@ -231,19 +231,18 @@ def test_a_subscription_is_confirmed(client: Client, amazon: SnsSigner) -> None:
 
 
 def test_a_proxys_host_and_scheme_do_not_matter(twilio: Send, submitted: Marked) -> None:
-    reply = twilio("delivered", submitted.ready.attempt_reference, headers={"Host": "127.0.0.1:8000"})
+    reply = twilio("delivered", submitted.attempt_reference, headers={"Host": "127.0.0.1:8000"})
     assert reply.status_code == 204
 
 
 def test_a_signature_for_the_requests_own_address_is_no_signature(twilio: Send, submitted: Marked) -> None:
     assert (
-        twilio("delivered", submitted.ready.attempt_reference, base="http://testserver/receipts").status_code
-        == 403
+        twilio("delivered", submitted.attempt_reference, base="http://testserver/receipts").status_code == 403
     )
 
 
 def test_the_query_is_part_of_what_twilio_signs(client: Client, submitted: Marked) -> None:
-    path = f"/twilio/{submitted.ready.attempt_reference}/?b=%7e&a=1"
+    path = f"/twilio/{submitted.attempt_reference}/?b=%7e&a=1"
     fields = twilio_fields()
     headers = {"X-Twilio-Signature": twilio_signature(BASE + path, fields)}
     assert post(client, "/receipts" + path, fields, headers=headers).status_code == 204
@@ -282,7 +281,7 @@ def test_a_malformed_body_is_the_callers_mistake(client: Client) -> None:
 def test_no_answer_says_more_than_its_status(
     twilio: Send, vonage: Send, client: Client, submitted: Marked
 ) -> None:
-    attempt = submitted.ready.attempt_reference
+    attempt = submitted.attempt_reference
     replies: list[Any] = [
         twilio("delivered", attempt),
         twilio("delivered", OTHER),
@@ -302,7 +301,7 @@ def test_a_database_that_is_away_has_the_provider_call_again(
         raise DatabaseError(f"parameters: {NUMBER}")
 
     monkeypatch.setattr(callbacks, "record", away)
-    assert twilio("delivered", submitted.ready.attempt_reference).status_code == 503
+    assert twilio("delivered", submitted.attempt_reference).status_code == 503
     assert NUMBER not in caplog.text
     assert "DatabaseError" in caplog.text
 
@@ -331,7 +330,7 @@ def test_nothing_of_a_call_reaches_a_log(
     twilio: Send, vonage: Send, client: Client, submitted: Marked, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    attempt = submitted.ready.attempt_reference
+    attempt = submitted.attempt_reference
     for send in (twilio, vonage):
         for status in ("queued", "teleported", "delivered"):
             send(status, attempt)

@@ -57,13 +57,13 @@ def send(event_type: str, attempt: uuid.UUID, **values: Any) -> None:
 
 
 def test_a_bounce_fails_an_accepted_email(accepted: Marked) -> None:
-    send("bounced", accepted.ready.attempt_reference, reject_reason="bounced")
+    send("bounced", accepted.attempt_reference, reject_reason="bounced")
     assert Delivery.objects.get().state == DeliveryState.FAILED
 
 
 def test_a_delivery_is_kept_against_a_late_bounce(accepted: Marked) -> None:
     for event_type in ("delivered", "bounced", "delivered"):
-        send(event_type, accepted.ready.attempt_reference)
+        send(event_type, accepted.attempt_reference)
     assert Delivery.objects.get().state == DeliveryState.DELIVERED
 
 
@@ -77,7 +77,7 @@ def test_an_email_carries_the_reference_that_its_receipt_comes_back_with(
 
 
 def test_an_event_outside_the_window_changes_nothing(accepted: Marked) -> None:
-    send("bounced", accepted.ready.attempt_reference, timestamp=timezone.now() - dt.timedelta(minutes=6))
+    send("bounced", accepted.attempt_reference, timestamp=timezone.now() - dt.timedelta(minutes=6))
     assert Attempt.objects.get().receipt == ""
 
 
@@ -87,7 +87,7 @@ def test_mail_of_others_is_no_error(accepted: Marked) -> None:
 
 
 def test_no_address_reaches_a_log(accepted: Marked, caplog: pytest.LogCaptureFixture) -> None:
-    send("bounced", accepted.ready.attempt_reference)
+    send("bounced", accepted.attempt_reference)
     assert "receipt_callback" in caplog.text
     assert "marked.buyer" not in caplog.text
 
@@ -100,5 +100,5 @@ def test_a_database_that_is_away_has_anymail_asked_again(
 
     monkeypatch.setattr(callbacks, "record", away)
     with pytest.raises(CallbackPostponed) as caught:
-        send("bounced", accepted.ready.attempt_reference)
+        send("bounced", accepted.attempt_reference)
     assert str(caught.value) == ""

@@ -116,7 +116,7 @@ def test_numbers_of_attempts_go_on_after_one_that_did_not_count() -> None:
     ChannelControl.objects.update(paused=False)
     age(1)
     (again,) = record(take())
-    assert again.ready.claimed.id == row.pk
+    assert again.claimed.id == row.pk
     assert list(Attempt.objects.order_by("number").values_list("number", flat=True)) == [1, 2]
 
 
@@ -182,7 +182,7 @@ def test_a_zombie_does_not_settle_the_new_holders_submission() -> None:
     (settled,) = answer([marked], REFUSED)
     row.refresh_from_db()
     assert settled.fenced_out
-    assert (row.state, row.lease_token) == (S.SUBMITTING, newer.ready.claimed.token)
+    assert (row.state, row.lease_token) == (S.SUBMITTING, newer.claimed.token)
     assert answer([newer], ACCEPTED)[0].fenced_out is False
 
 

@@ -193,6 +193,7 @@ def test_a_row_that_used_up_its_claims_is_not_returned_again(
 def standing(**changes: object) -> Standing:
     values: dict[str, object] = {
         "cancel_reason": "",
+        "suppressed": "",
         "expires_at": NOW + dt.timedelta(seconds=600),
         "authority": Authority.PIPELINE,
         "account_known": True,
@@ -210,6 +211,9 @@ USEFUL = NOW + dt.timedelta(seconds=POLICY.useful_floor_seconds)
     ("changes", "state", "reason"),
     [
         ({"cancel_reason": "superseded"}, S.CANCELLED, "superseded"),
+        ({"cancel_reason": "account_limit", "suppressed": "destination_limit"}, S.CANCELLED, "account_limit"),
+        ({"suppressed": "destination_limit"}, S.FAILED, "destination_limit"),
+        ({"suppressed": "destination_limit", "authority": Authority.LEGACY}, S.FAILED, "destination_limit"),
         ({"authority": Authority.LEGACY}, S.WITHHELD, "sent_by_existing_sender"),
         ({"expires_at": USEFUL - dt.timedelta(milliseconds=1)}, S.EXPIRED, "no_useful_time_left"),
         ({"account_known": False, "account_unchanged": False}, S.CANCELLED, "unknown_account"),

@@ -13,6 +13,9 @@ from notifications.sms.phone import (
     is_e164,
     is_in_regions,
     limit_key,
+    may_be_texted,
+    number_range,
+    region_of,
     stored_number,
     unknown_regions,
 )
@@ -249,3 +252,62 @@ def test_a_stored_number_is_in_the_regions_of_its_country(
     number: str, regions: list[str], is_in: bool
 ) -> None:
     assert is_in_regions(number, regions) is is_in
+
+
+@pytest.mark.parametrize(
+    ("number", "digits"),
+    [
+        ("+4915112345001", "4915112"),
+        ("+18765551234", "1876555"),
+        ("+4712345678", "471234"),
+        ("+29051234", "2905"),  # short numbers keep their last four digits to themselves, too
+        ("+1234567", "123"),
+        ("+5491123456789", "5411234"),  # with its 9 and without it, it is one subscriber
+        ("+541123456789", "5411234"),
+    ],
+)
+def test_a_range_is_what_a_number_shares_with_thousands(number: str, digits: str) -> None:
+    assert number_range(number) == digits
+
+
+def test_what_is_no_number_has_no_range() -> None:
+    with pytest.raises(InvalidNumber):
+        number_range("12345678")
+
+
+@pytest.mark.parametrize(
+    ("number", "region"),
+    [
+        ("+18765551234", "JM"),
+        ("+12125551234", "US"),
+        ("+4915112345001", "DE"),
+        ("+8821234567890", "001"),
+        ("+10000000000", "US"),  # nobody's: the largest country of its calling code
+        ("rubbish", "ZZ"),
+    ],
+)
+def test_the_region_is_that_of_the_number_and_not_of_its_calling_code(number: str, region: str) -> None:
+    assert region_of(number) == region
+
+
+@pytest.mark.parametrize(
+    ("number", "may"),
+    [
+        ("+4915112345001", True),
+        ("+12125551234", True),
+        ("+5491123456789", True),
+        ("+37166012345", True),  # a fixed line: its provider says what becomes of it
+        ("+10000000000", True),  # unknown today
+        ("+447012345678", False),  # personal
+        ("+449098790000", False),  # premium
+        ("+33899123456", False),
+        ("+979123456789", False),
+        ("+448451234567", False),  # shared cost
+        ("+445612345678", False),  # VoIP
+        ("+8821234567890", False),  # of no country
+        ("+80012345678", False),
+        ("+882999", False),
+    ],
+)
+def test_numbers_of_some_kinds_get_no_text_message(number: str, may: bool) -> None:
+    assert may_be_texted(number) is may

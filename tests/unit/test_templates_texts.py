@@ -99,12 +99,16 @@ def test_a_message_is_in_the_language_that_was_asked_for(locale: str) -> None:
 @pytest.mark.parametrize("locale", LOCALES)
 def test_a_message_is_read_from_its_bytes_as_it_was_written(locale: str) -> None:
     message = email(locale)
+    assert read_back(message) == (message.subject, message.text, message.html)
+
+
+def read_back(message: EmailMessage) -> tuple[str, str, str]:
+    """Subject, text and HTML as a reader's client takes them out of the bytes, which are ASCII alone."""
     raw = build_mime(message, parse_sender("no-reply@shop.example"))
+    assert raw.isascii()
     parsed = BytesParser(policy=policy.SMTP).parsebytes(raw)
     plain, html = (str(part.get_content()).replace("\r\n", "\n") for part in parsed.iter_parts())
-    assert raw.isascii()
-    assert str(parsed["Subject"]) == message.subject
-    assert (plain, html) == (message.text, message.html)
+    return str(parsed["Subject"]), plain, html
 
 
 @pytest.mark.parametrize(("locale", "way"), [("ar", "rtl"), ("de", "ltr"), ("ja", "ltr")])

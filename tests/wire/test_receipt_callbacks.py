@@ -177,7 +177,7 @@ def attempt(caller: Caller) -> uuid.UUID:
     store(channel=Channel.SMS)
     marked = record(take(Channel.SMS))
     answer(marked)
-    return marked[0].ready.attempt_reference
+    return marked[0].attempt_reference
 
 
 def state() -> str:

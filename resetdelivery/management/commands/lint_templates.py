@@ -17,7 +17,17 @@ from notifications.rendering import LINK
 from resetdelivery.checks.worst_case import worst_case
 from resetdelivery.conf import get_settings
 
-HEADINGS = ("version", "locale", "subject", "encoding", "units", "segments", "forced by", "verdict")
+HEADINGS = (
+    "message",
+    "version",
+    "locale",
+    "subject",
+    "encoding",
+    "units",
+    "segments",
+    "forced by",
+    "verdict",
+)
 NOTHING = "-"
 #: Quoted-printable breaks longer lines (RFC 2045, section 6.7); some clients then break the link.
 SAFE_LINK_CHARACTERS = 75
@@ -64,6 +74,7 @@ def _row(report: LocaleReport) -> tuple[str, ...]:
     sms = report.sms
     costs = (sms.encoding.value, str(sms.units), str(sms.segments)) if sms else (NOTHING,) * 3
     return (
+        report.kind.value,
         report.version,
         report.locale,
         NOTHING if report.subject_length is None else str(report.subject_length),

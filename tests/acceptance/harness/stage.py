@@ -13,6 +13,7 @@ from tests.acceptance.harness.shared_database import database_url
 
 WORKER_READY = "ready."
 POLLER_READY = "polling"
+EXTERNAL_READY = "working"
 THREADS = 4
 
 
@@ -47,27 +48,61 @@ class Stage:
             **environment,
         )
 
-    def flower(self, port: int) -> Running:
+    def flower(self, port: int, **environment: str) -> Running:
         """Flower on ``port``, its API open: it binds to the loopback address only."""
         return self._start(
             "flower",
             *("-m", "celery", "-A", "tests.acceptance.worker_app", "flower"),
             *("--address=127.0.0.1", f"--port={port}"),
             FLOWER_UNAUTHENTICATED_API="true",
+            **environment,
         )
 
-    def beat(self) -> Running:
+    def beat(self, **environment: str) -> Running:
         """Celery's clock, with ticks every half second."""
         name = f"beat{next(self._numbers)}"
         schedule = self.folder / f"{name}-schedule"
-        return self._start(
-            name, "-m", "celery", "-A", "tests.acceptance.worker_app", "beat", "--schedule", str(schedule)
-        )
+        program = ("-m", "celery", "-A", "tests.acceptance.worker_app", "beat")
+        return self._start(name, *program, "--schedule", str(schedule), **environment)
 
     def poller(self, *, dispatch: str = "database") -> Running:
         """``manage.py run_poller``, polling."""
         name = f"poller{next(self._numbers)}"
         return self._ready(self._start(name, "manage.py", "run_poller", DISPATCH=dispatch), POLLER_READY)
+
+    def run(self, module: str, *arguments: str, **environment: str) -> None:
+        """A Python module of the project, to its end; ``AssertionError`` with its log if it fails."""
+        running = self._start(f"program{next(self._numbers)}", "-m", module, *arguments, **environment)
+        assert running.exit_code() == 0, running.log.read_text()
+
+    def internal_api(self, port: int, **environment: str) -> Running:
+        """The private listener on ``port``; it may not listen yet."""
+        server = ("-m", "gunicorn", "config.wsgi_internal:application", "--workers", "1", "--threads", "4")
+        return self._start("internal", *server, "--bind", f"127.0.0.1:{port}", **environment)
+
+    def external_worker(self, url: str, key: str, **environment: str) -> Running:
+        """The example's worker, working; it knows the listener's ``url`` and the provider, no more."""
+        name = f"external{next(self._numbers)}"
+        running = start(
+            *("-m", "examples.external_worker"),
+            environment={
+                **dict.fromkeys(self._environment(), ""),
+                "PYTHONUNBUFFERED": "1",
+                "INTERNAL_URL": url,
+                "API_KEY": key,
+                "SMTP_HOST": "127.0.0.1",
+                "SMTP_PORT": str(self.provider.smtp_port),
+                "SMTP_TLS": "none",
+                "TWILIO_URL": self.provider.http_url,
+                "TWILIO_SID": "AC00000000000000000000000000000000",
+                "TWILIO_TOKEN": "a token for tests",
+                "TWILIO_FROM": "+15005550006",
+                **environment,
+            },
+            log=self.folder / f"{name}.log",
+        )
+        self._started.append(running)
+        return self._ready(running, EXTERNAL_READY)
 
     def armed(self, *points: CrashPoint) -> CrashPoints:
         """Crash points of one worker, in a folder of their own."""

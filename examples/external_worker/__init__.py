@@ -1,0 +1,1 @@
+"""A worker outside the project: it knows the internal API and its own providers, and no database."""

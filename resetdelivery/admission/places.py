@@ -1,0 +1,98 @@
+"""Where an account's request ends up: in the intent that it joins, or in a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.views.decorators.debug import sensitive_variables
+
+from notifications.channels import Channel
+from resetdelivery.admission.coalescing import find_joinable
+from resetdelivery.admission.terms import Terms
+from resetdelivery.cancellation import request_cancel
+from resetdelivery.conf import Dispatch
+from resetdelivery.domain.limits import Suppression
+from resetdelivery.domain.reasons import CancelReason
+from resetdelivery.domain.states import DeliveryState, Strategy
+from resetdelivery.models import Delivery, ResetIntent
+from resetdelivery.pseudonyms import pseudonym
+from resetdelivery.template_choice import own_locale
+
+#: No account's reference: what it stands in for then stops nobody's intents.
+NOBODY = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a request ended up, and the deliveries that a worker should hear of."""
+
+    intent: ResetIntent
+    deliveries: Sequence[Delivery]
+    coalesced: bool
+    suppressed: Suppression
+
+    def sent_by_others(self, channels: Sequence[Channel]) -> tuple[Channel, ...]:
+        """Those of ``channels`` that an existing sender has to send because of this request."""
+        if self.coalesced or self.intent.cancel_reason:
+            return ()
+        return tuple(channel for channel in channels if channel not in self.suppressed.channels)
+
+
+@sensitive_variables()
+def find_place(terms: Terms, ref: str, suppressed: Suppression) -> Place:
+    """Join the account's unsent intent, or store a new one that supersedes it.
+
+    One of which nothing will be sent supersedes none: whoever uses a limit up must not be able to
+    stop what was asked for before. It takes the same steps.
+    """
+    joined = find_joinable(terms, ref, suppressed.channels)
+    if joined:
+        return Place(intent=joined[0].intent, deliveries=joined, coalesced=True, suppressed=suppressed)
+    reason = suppressed.of_intent(terms.request.channels)
+    request_cancel(account_ref=NOBODY if reason else ref, reason=CancelReason.SUPERSEDED, using=terms.using)
+    intent = _new_intent(terms, ref, reason)
+    deliveries = _new_deliveries(terms, intent, suppressed)
+    return Place(intent=intent, deliveries=deliveries, coalesced=False, suppressed=suppressed)
+
+
+def _new_intent(terms: Terms, ref: str, reason: CancelReason | None) -> ResetIntent:
+    account = terms.accounts.get(ref)
+    request, settings = terms.request, terms.settings
+    return ResetIntent.objects.using(terms.using).create(
+        account_ref=ref,
+        account_digest=str(pseudonym(*terms.digest_parts(ref))),
+        strategy=request.strategy,
+        template_version=request.template_version or settings.template_version,
+        locale=request.locale or own_locale(account and account.locale) or settings.locale,
+        created_at=terms.now,
+        expires_at=terms.expires_at,
+        cancel_requested_at=terms.now if reason else None,
+        cancel_reason=reason or "",
+    )
+
+
+def _new_deliveries(terms: Terms, intent: ResetIntent, suppressed: Suppression) -> list[Delivery]:
+    """One per channel, due now; under ``fallback`` all but the first wait, each for its arm time.
+
+    Suppressed ones as well, for the gate to end: who asks learns nothing from what is stored here.
+    """
+    waits = terms.request.strategy is Strategy.FALLBACK
+    hinted = terms.settings.dispatch is Dispatch.BROKER
+    deliveries = [
+        Delivery(
+            intent=intent,
+            channel=channel,
+            position=position,
+            authority=terms.authorities[channel],
+            state=DeliveryState.WAITING if waits and position else DeliveryState.PENDING,
+            due_at=terms.now,
+            expires_at=terms.channel_expiry(channel),
+            arm_at=arm_at if waits and position else None,
+            suppressed=suppressed.of_delivery(channel),
+            # The hint follows the commit; where it fails, dispatch takes this back.
+            hinted_at=terms.now if hinted and not (waits and position) else None,
+        )
+        for position, (channel, arm_at) in enumerate(terms.turns())
+    ]
+    return Delivery.objects.using(terms.using).bulk_create(deliveries)

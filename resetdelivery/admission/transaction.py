@@ -1,0 +1,105 @@
+"""Admission's steps in their order."""
+
+from __future__ import annotations
+
+from django.db import DataError, IntegrityError, OperationalError, transaction
+from django.views.decorators.debug import sensitive_variables
+
+from resetdelivery import dispatch, limits
+from resetdelivery.account_locks import (
+    bounded_waits,
+    hold_accounts,
+    hold_destinations,
+    hold_key,
+    hold_open_intents,
+    is_lock_timeout,
+)
+from resetdelivery.admission.answer import Admission
+from resetdelivery.admission.places import Place, find_place
+from resetdelivery.admission.replays import find_replay, remember_key
+from resetdelivery.admission.terms import Terms, terms_of
+from resetdelivery.directory import AccountDirectory, get_directory
+from resetdelivery.domain.request import ResetRequest
+from resetdelivery.exceptions import AccountBusy, ResetDeliveryError, StepFailed, without_text
+from resetdelivery.limits import AccountKeys, limit_keys
+from resetdelivery.pseudonyms import pseudonym
+
+#: Begins the account reference of an intent that leads to no account.
+DECOY_PREFIX = "~"
+
+
+@sensitive_variables()
+def admit(request: ResetRequest, *, using: str) -> Admission:
+    """Store ``request`` as an intent, or find the one that it belongs to.
+
+    A typed address that several accounts share gets an intent for each, as Django's own form
+    does; the answer is about the first. A row that the database refuses is
+    :class:`~resetdelivery.exceptions.StepFailed`: its own message would repeat the row. A lock
+    that is not to be had in time is :class:`~resetdelivery.exceptions.AccountBusy`.
+    """
+    failure: ResetDeliveryError
+    try:
+        return _admit(request, using)
+    except (IntegrityError, DataError) as error:
+        failure = StepFailed(error)
+    except OperationalError as error:
+        if not is_lock_timeout(error):
+            raise
+        failure = AccountBusy(of="account")
+    raise failure
+
+
+@sensitive_variables()
+def _admit(request: ResetRequest, using: str) -> Admission:
+    directory = get_directory()
+    refs = _account_refs(request, directory)
+    with transaction.atomic(using=using), bounded_waits(using=using):
+        hold_key(request, using=using)
+        hold_accounts(refs, using=using)
+        replay = find_replay(request, using)
+        if replay:
+            return replay
+        accounts = without_text(directory.get_many, refs)
+        keys = {ref: limit_keys(ref, accounts.get(ref), request.channels) for ref in refs}
+        hold_destinations([k for own in keys.values() for k in own.destinations.values()], using=using)
+        hold_open_intents(refs, using=using)
+        terms = terms_of(request, accounts, using)
+        places = _find_places(terms, keys)
+        first = places[0]
+        remember_key(request, first.intent, now=terms.now, using=using)
+        dispatch.hint_after_commit([d for place in places for d in place.deliveries], using=using)
+    return Admission(
+        reference=first.intent.reference,
+        expires_at=first.intent.expires_at,
+        coalesced=first.coalesced,
+        legacy_channels=first.sent_by_others(terms.legacy_channels()),
+    )
+
+
+@sensitive_variables()
+def _account_refs(request: ResetRequest, directory: AccountDirectory) -> list[str]:
+    """The accounts meant; for an address that nobody has, a decoy that leads to none."""
+    if request.account_ref is not None:
+        return [request.account_ref]
+    typed = request.submitted or ""
+    # A pseudonym and not what was typed: no table of ours holds an address.
+    decoy = DECOY_PREFIX + pseudonym("decoy", typed.strip().casefold()).value
+    return list(without_text(directory.resolve, typed)) or [decoy]
+
+
+@sensitive_variables()
+def _find_places(terms: Terms, keys: dict[str, AccountKeys]) -> list[Place]:
+    """A place for each account, under limits that are counted once and recorded once."""
+    every = [key for own in keys.values() for key in own.all()]
+    used_up = limits.used_up(every, now=terms.now, using=terms.using)
+    places = [find_place(terms, ref, limits.suppression(own, used_up)) for ref, own in keys.items()]
+    new = [
+        (own, place.suppressed)
+        for own, place in zip(keys.values(), places, strict=True)
+        if not place.coalesced
+    ]
+    counted = {name for own, suppressed in new for name in limits.counting(own, suppressed)}
+    limits.record(every, counted, now=terms.now, using=terms.using)
+    for _, suppressed in new:
+        limits.tell(suppressed, terms.request.channels, using=terms.using)
+    return places
