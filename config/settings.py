@@ -9,7 +9,7 @@ from typing import Any
 import django
 from kombu import Exchange, Queue
 
-from config.env import BASE_DIR, env, keys_by_id
+from config.env import BASE_DIR, env, keys_by_id, with_ca
 from config.logging import logging_config
 from resetdelivery.schedule import BEAT_SCHEDULE
 
@@ -17,8 +17,9 @@ DEBUG = env.bool("DEBUG", default=True)
 SECRET_KEY = env.str("SECRET_KEY", default="development-only-secret-key-of-this-checkout" if DEBUG else "")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1"])
 
-# Over TLS only, where it is not development. gunicorn believes the proxies of FORWARDED_ALLOW_IPS that a
-# request came over https; for others see SECURE_PROXY_SSL_HEADER.
+# Over TLS only, where it is not development. gunicorn believes the proxies of FORWARDED_ALLOW_IPS, and
+# without it those on this machine, that a request came over https: behind any other, each page would
+# lead to itself. For other servers see SECURE_PROXY_SSL_HEADER.
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=not DEBUG)
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=0 if DEBUG else 30 * 24 * 3600)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
@@ -182,8 +183,10 @@ if link_keys := env.list("RESET_LINK_KEY", default=[]):
     RESETDELIVERY["LINK_KEYS"] = link_keys
 if pseudonym_keys := env.list("PSEUDONYM_KEY", default=[]):
     RESETDELIVERY["PSEUDONYM_KEYS"] = keys_by_id(pseudonym_keys)
+# Of a private CA that signs the certificates of Redis; the system's trust store otherwise.
+REDIS_CA_FILE = env.str("REDIS_CA_FILE", default="")
 if limits_redis_url := env.str("LIMITS_REDIS_URL", default=""):
-    RESETDELIVERY["LIMITS_REDIS_URL"] = limits_redis_url
+    RESETDELIVERY["LIMITS_REDIS_URL"] = with_ca(limits_redis_url, REDIS_CA_FILE)
     RESETDELIVERY["TRUSTED_PROXIES"] = env.list("TRUSTED_PROXIES", default=[])
     for name in ("SMS_SEGMENTS_PER_HOUR", "SMS_SEGMENTS_PER_DAY"):
         RESETDELIVERY[name] = env.int(name, default=None)
@@ -194,8 +197,7 @@ if CELERY_BROKER_URL.startswith("rediss://"):
     CELERY_BROKER_USE_SSL = {
         "ssl_cert_reqs": ssl.CERT_REQUIRED,
         "ssl_check_hostname": True,
-        # Of a private CA; the system's trust store otherwise.
-        "ssl_ca_certs": env.str("REDIS_CA_FILE", default="") or None,
+        "ssl_ca_certs": REDIS_CA_FILE or None,
     }
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 1,

@@ -11,7 +11,7 @@ import uuid
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -29,6 +29,7 @@ from notifications.receipts.receipt import Receipt
 from resetdelivery.logs import get_logger
 from resetdelivery.receipts import record
 from resetdelivery.receivers import ANYMAIL, callback_address, get_anymail_receiver, get_receiver
+from resetdelivery.view_transactions import in_no_transaction
 
 MAX_BODY_OCTETS = 16 * 1024
 
@@ -38,7 +39,7 @@ log = get_logger("resetdelivery.callbacks")
 @csrf_exempt
 @login_not_required
 @require_POST
-@transaction.non_atomic_requests
+@in_no_transaction
 @sensitive_variables()
 def receipt_callback(request: HttpRequest, provider: str, attempt: uuid.UUID | None = None) -> HttpResponse:
     """Take a provider's receipt: 204 once it is stored, however often it comes, known or not.

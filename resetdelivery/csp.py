@@ -5,7 +5,7 @@ Django has a middleware of its own from 6.0 on. Ours is for 5.2, and reads the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
 
 from django.conf import settings
@@ -14,8 +14,11 @@ from django.utils.deprecation import MiddlewareMixin
 
 HEADER = "Content-Security-Policy"
 
-#: Each directive and its sources, as in Django's ``SECURE_CSP``.
-Policy = Mapping[str, Sequence[str]]
+#: Each directive and its sources, as in Django's ``SECURE_CSP``: one or several; ``True`` for a
+#: directive that has none; ``None`` or ``False`` for one that is left out.
+Policy = Mapping[str, Sequence[str] | Set[str] | bool | None]
+#: Where Django's own middleware puts a nonce. Here there is none, and it goes.
+_NONCE = "<CSP_NONCE_SENTINEL>"
 
 #: For the page behind a link: the project's own style and pictures, no script, nothing of anybody else.
 PAGE_POLICY: Policy = MappingProxyType(
@@ -31,8 +34,20 @@ PAGE_POLICY: Policy = MappingProxyType(
 
 
 def policy_text(policy: Policy) -> str:
-    """The header's value."""
-    return "; ".join(" ".join((directive, *sources)) for directive, sources in policy.items())
+    """The header's value, as ``build_policy`` of Django 6.1 writes it where there is no nonce."""
+    named = ((directive, _sources(value)) for directive, value in policy.items())
+    return "; ".join(" ".join((directive, *sources)) for directive, sources in named if sources is not None)
+
+
+def _sources(value: Sequence[str] | Set[str] | bool | None) -> Sequence[str] | None:
+    """The sources of one directive; ``None`` if it is left out."""
+    if isinstance(value, bool) or value is None:
+        return () if value else None
+    if isinstance(value, str):
+        value = [value]
+    # One order for one set, or caches would take each answer for another.
+    ordered = sorted(value) if isinstance(value, Set) else value
+    return [source for source in ordered if source != _NONCE] or None
 
 
 class ContentSecurityPolicyMiddleware(MiddlewareMixin):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from django.db import connections, router, transaction
@@ -21,27 +21,21 @@ from notifications.message import Message
 from notifications.outcome import Outcome, OutcomeKind
 from resetdelivery import attempt_log
 from resetdelivery import claims as protocol
+from resetdelivery.claim_bounds import check_lease, check_limit, send_budget_seconds, wanted_channels
 from resetdelivery.claims import Claimed, Held, Hold, Marked, OnRecord, Ready, Result, Settled
 from resetdelivery.clock import database_now
 from resetdelivery.conf import Settings, get_settings
 from resetdelivery.delivery import pass_gate, pass_limits
-from resetdelivery.domain.external import owner_of
+from resetdelivery.domain.external import in_turn, owner_of
 from resetdelivery.domain.failover import bound_to
-from resetdelivery.domain.lease import longest_lease_seconds, shortest_lease_seconds
 from resetdelivery.domain.states import DeliveryState, IntentKind
 from resetdelivery.exceptions import ResetDeliveryError
+from resetdelivery.logs import get_logger
 from resetdelivery.models import Delivery
 from resetdelivery.throttles import conversion
 
+log = get_logger("resetdelivery.external")
 _draw = random.SystemRandom().random
-
-
-class InvalidClaim(ResetDeliveryError, ValueError):
-    """What a worker asks for is out of bounds; ``part`` says which argument."""
-
-    def __init__(self, part: str, text: str) -> None:
-        super().__init__(text)
-        self.part = part
 
 
 class StaleLease(ResetDeliveryError):
@@ -92,32 +86,50 @@ def claim(
     lease_seconds: float,
     channel: str | None = None,
     using: str | None = None,
+    draw: Callable[[], float] = _draw,
 ) -> list[Work]:
-    """Lease up to ``limit`` due deliveries, of ``channel`` or of each configured one in turn.
+    """Lease up to ``limit`` due deliveries, of ``channel`` or of all, one channel after the other.
 
-    ``sender`` is :func:`~resetdelivery.domain.external.sender_of` the client. No hint reaches a
-    worker outside, so any due row is taken at once. :class:`InvalidClaim` for a bound that is not
-    kept, and a channel that is not configured.
+    ``sender`` is :func:`~resetdelivery.domain.external.sender_of` the client; ``draw`` picks the
+    channel to begin with. No hint reaches a worker outside, so any due row is taken at once.
+    :class:`~resetdelivery.claim_bounds.InvalidClaim` for a bound that is not kept, and a channel
+    that is not configured.
     """
-    settings = get_settings()
-    channels = _channels(settings, channel)
-    _check_bounds(settings, channels, limit, lease_seconds)
+    settings, alias = get_settings(), _alias(using)
+    channels = wanted_channels(settings, channel)
+    check_limit(settings, limit)
+    check_lease(settings, channels, lease_seconds)
     found: list[Claimed] = []
-    for one in channels:
-        if len(found) < limit:
-            found += protocol.claim(
-                one,
-                limit=limit - len(found),
-                lease_seconds=lease_seconds,
-                useful_floor_seconds=settings.policy(one).useful_floor_seconds,
-                fill_after_seconds=0.0,
-                # A probe is to show whether our own provider works.
-                probe_after_seconds=None,
-                owner=owner_of(sender, worker_id),
-                using=_alias(using),
-                sender=sender,
-            )
+    for one in in_turn(channels, draw()):
+        try:
+            found += _claim_on(one, settings, limit - len(found), lease_seconds, (sender, worker_id), alias)
+        except Exception as error:
+            if not found:
+                raise
+            # What is leased already is told all the same, or it would lie there until the sweep.
+            log.error("claim_failed", channel=one.value, error_class=type(error).__name__)
+            break
     return [_work(one) for one in found]
+
+
+def _claim_on(
+    channel: Channel, settings: Settings, limit: int, lease_seconds: float, who: tuple[str, str], alias: str
+) -> list[Claimed]:
+    if limit == 0:
+        return []
+    sender, worker_id = who
+    return protocol.claim(
+        channel,
+        limit=limit,
+        lease_seconds=lease_seconds,
+        useful_floor_seconds=settings.policy(channel).useful_floor_seconds,
+        fill_after_seconds=0.0,
+        # A probe is to show whether our own provider works.
+        probe_after_seconds=None,
+        owner=owner_of(sender, worker_id),
+        using=alias,
+        sender=sender,
+    )
 
 
 @sensitive_variables()
@@ -136,7 +148,7 @@ def hand_out(hold: Hold, *, using: str | None = None) -> HandedOut:
     ready = pass_limits(pass_gate([claimed], using=alias), using=alias)
     marked = protocol.mark(
         ready,
-        send_budget_seconds=_send_budget(settings, claimed.channel),
+        send_budget_seconds=send_budget_seconds(settings, claimed.channel),
         lease_margin_seconds=settings.lease_margin.total_seconds(),
         transport=hold.sender,
         worker=held.owner,
@@ -145,8 +157,16 @@ def hand_out(hold: Hold, *, using: str | None = None) -> HandedOut:
     if not marked:
         # Where judging itself failed there is nothing ready: the sweep puts that back, and counts it.
         protocol.release([one.claimed for one in ready], using=alias)
-        raise NotSendable(_state(claimed, alias))
+        raise _not_marked(hold, claimed, alias)
     return _handed_out(ready[0], marked[0], settings)
+
+
+def _not_marked(hold: Hold, claimed: Claimed, alias: str) -> AlreadyMarked | NotSendable:
+    """Why there was nothing to mark: another request with this token may have been sooner."""
+    now_held = protocol.held(hold, using=alias)
+    if now_held is not None and now_held.state is DeliveryState.SUBMITTING:
+        return AlreadyMarked()
+    return NotSendable(_state(claimed, alias))
 
 
 @sensitive_variables()
@@ -159,7 +179,7 @@ def _handed_out(ready: Ready, marked: Marked, settings: Settings) -> HandedOut:
     return HandedOut(
         message=ready.message,
         attempt_reference=marked.attempt_reference,
-        send_within_seconds=min(_send_budget(settings, claimed.channel), lifetime),
+        send_within_seconds=min(send_budget_seconds(settings, claimed.channel), lifetime),
     )
 
 
@@ -187,11 +207,12 @@ def report(hold: Hold, outcome: Outcome, *, using: str | None = None) -> Deliver
 def renew(hold: Hold, *, lease_seconds: float, using: str | None = None) -> dt.datetime:
     """A longer lease on what was not handed out yet; when it ends.
 
-    Raises :class:`StaleLease`, :class:`AlreadyMarked` and :class:`InvalidClaim`.
+    Raises :class:`StaleLease`, :class:`AlreadyMarked` and
+    :class:`~resetdelivery.claim_bounds.InvalidClaim`.
     """
     alias, settings = _alias(using), get_settings()
     claimed = _unsent(hold, settings, alias).claimed
-    _check_lease(settings, [claimed.channel], lease_seconds)
+    check_lease(settings, [claimed.channel], lease_seconds)
     ends = protocol.renew(claimed, lease_seconds=lease_seconds, using=alias)
     if ends is None:
         raise StaleLease
@@ -212,38 +233,6 @@ def give_back(hold: Hold, *, using: str | None = None) -> DeliveryState:
 
 def _alias(using: str | None) -> str:
     return using or router.db_for_write(Delivery)
-
-
-def _channels(settings: Settings, name: str | None) -> Sequence[Channel]:
-    if name is None:
-        return list(settings.channels)
-    for channel in settings.channels:
-        if channel.value == name:
-            return [channel]
-    listed = ", ".join(channel.value for channel in settings.channels)
-    raise InvalidClaim("channel", f"This channel ({len(name)} characters) is not configured; use {listed}.")
-
-
-def _check_bounds(settings: Settings, channels: Sequence[Channel], limit: int, lease_seconds: float) -> None:
-    if not 1 <= limit <= settings.claim_limit:
-        raise InvalidClaim("limit", f"A limit of {limit} is out of bounds; use 1 to {settings.claim_limit}.")
-    _check_lease(settings, channels, lease_seconds)
-
-
-def _check_lease(settings: Settings, channels: Sequence[Channel], lease_seconds: float) -> None:
-    margin = settings.lease_margin.total_seconds()
-    least = max(shortest_lease_seconds(_send_budget(settings, one), margin) for one in channels)
-    most = longest_lease_seconds(settings.lease.total_seconds(), least)
-    if not least <= lease_seconds <= most:
-        raise InvalidClaim(
-            "lease_seconds",
-            f"A lease of {lease_seconds:g} s is out of bounds. It takes at least {least:g} s, one send and "
-            f"its bookkeeping, and at most {most:g} s.",
-        )
-
-
-def _send_budget(settings: Settings, channel: Channel) -> float:
-    return settings.channel(channel).send_budget.total_seconds()
 
 
 def _work(claimed: Claimed) -> Work:

@@ -15,7 +15,8 @@ from typing import Any
 #: A link's token as Django and we write it; not a part of something longer, such as a trace's id.
 _SIGNED = r"(?<![0-9A-Za-z-])[0-9a-z]{1,13}-[0-9a-f]{32}(?![0-9A-Za-z-])"
 #: The account's part goes too where it stands before a token, or before what Django puts in its place.
-_LINK = re.compile(rf"[A-Za-z0-9_-]+/(?:{_SIGNED}|set-password(?=/))|{_SIGNED}")
+#: Looked for once in each run of its characters, whole: anybody can send a path that is one long run.
+_LINK = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++/(?:{_SIGNED}|set-password(?=/))|{_SIGNED}")
 
 #: Who logs the path of a request, whatever the project's own code does. A logger's filter sees what
 #: is logged to that logger itself and not to one below it, so that each is named.

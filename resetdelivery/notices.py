@@ -23,7 +23,6 @@ from resetdelivery.domain.states import Authority, IntentKind, Strategy
 from resetdelivery.exceptions import StepFailed, without_text
 from resetdelivery.models import Delivery, IdempotencyKey, ResetIntent
 from resetdelivery.pseudonyms import every_pseudonym, pseudonym
-from resetdelivery.rollout import authorities
 from resetdelivery.template_choice import own_locale
 
 #: The purpose of everything keyed here. A notice's account digest is no reset's: a worker of a release
@@ -35,15 +34,11 @@ CLIENT = "security notice"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A stored notice. ``replayed``: this change of the password had been told already.
-
-    ``legacy_channels`` are those that the caller's existing sender must send, named once.
-    """
+    """A stored notice. ``replayed``: this change of the password had been told already."""
 
     reference: uuid.UUID
     expires_at: dt.datetime
     replayed: bool = False
-    legacy_channels: tuple[Channel, ...] = ()
 
 
 @sensitive_variables()
@@ -101,30 +96,26 @@ def _stored(account: Account, channels: Sequence[Channel], using: str) -> Notice
         created_at=now,
         expires_at=(now + settings.notice_lifetime).replace(microsecond=0),
     )
-    deliveries = _deliveries(intent, channels, using)
+    deliveries = _deliveries(intent, channels)
     Delivery.objects.using(using).bulk_create(deliveries)
     # No request to compare with: whoever asks with the same key asks for the same.
     IdempotencyKey.objects.using(using).create(
         client=CLIENT, key_digest=digest, request_digest=digest, intent=intent, created_at=now
     )
     dispatch.hint_after_commit(deliveries, using=using)
-    return Notice(
-        reference=intent.reference,
-        expires_at=intent.expires_at,
-        legacy_channels=tuple(Channel(d.channel) for d in deliveries if d.authority != Authority.PIPELINE),
-    )
+    return Notice(reference=intent.reference, expires_at=intent.expires_at)
 
 
-def _deliveries(intent: ResetIntent, channels: Sequence[Channel], using: str) -> list[Delivery]:
+def _deliveries(intent: ResetIntent, channels: Sequence[Channel]) -> list[Delivery]:
     settings = get_settings()
-    senders = authorities(channels, using=using)
     now = intent.created_at
     return [
         Delivery(
             intent=intent,
             channel=channel,
             position=position,
-            authority=senders[channel],
+            # Whoever sends the resets of this channel: an existing sender knows of no notice.
+            authority=Authority.PIPELINE,
             due_at=now,
             expires_at=min(
                 intent.expires_at, (now + settings.channel(channel).max_lifetime).replace(microsecond=0)

@@ -10,10 +10,12 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.views import PasswordResetConfirmView as DjangoPasswordResetConfirmView
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db import DatabaseError, router, transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.decorators import method_decorator
+from django.utils.http import urlsafe_base64_decode
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
@@ -22,7 +24,7 @@ from resetdelivery.after_reset import run_hooks
 from resetdelivery.csp import PAGE_POLICY, Policy
 from resetdelivery.directory import DjangoUserDirectory, get_directory
 from resetdelivery.domain.gcra import Rate
-from resetdelivery.exceptions import ResetDeliveryError
+from resetdelivery.exceptions import ResetDeliveryError, without_text
 from resetdelivery.links import ResetTokenGenerator
 from resetdelivery.logs import get_logger
 from resetdelivery.page_headers import harden, name_hidden_origin, referrer_policy
@@ -113,7 +115,7 @@ class PasswordResetConfirmView(DjangoPasswordResetConfirmView):
         response = super().form_valid(form)
         self._form = form
         try:
-            self._complete(self.account_ref(form.user))
+            self._complete(without_text(self.account_ref, form.user))
         except (ResetDeliveryError, DatabaseError) as error:
             # The text may name the account or repeat a row.
             log.error("reset_undone", error_class=type(error).__name__)
@@ -130,8 +132,7 @@ class PasswordResetConfirmView(DjangoPasswordResetConfirmView):
         using = _users_database()
         run_hooks(account_ref=account_ref, using=using)
         notify_password_changed(account_ref=account_ref)
-        account = get_directory().get_many({account_ref}).get(account_ref)
-        phone = account.phone if account else None
+        phone = without_text(_phone, account_ref)
         transaction.on_commit(functools.partial(note_used, phone), using=using, robust=True)
 
     def _try_again(self) -> HttpResponse:
@@ -147,18 +148,43 @@ class PasswordResetConfirmView(DjangoPasswordResetConfirmView):
         A link that works is never refused: 128 bits are not guessed, but anybody could lock somebody
         else out of their reset by asking for a hundred wrong ones.
         """
-        user = self.user
-        return take("failed-link", str(user.pk) if user else uidb64, rate=FAILURES)
+        return take("failed-link", _named(uidb64), rate=FAILURES)
 
 
 def locked(user: _User) -> _User | None:
     """``user`` as its row is once nobody else holds it, locked until the transaction ends.
 
-    ``None`` if it is gone. SQLite has no row locks; there the transaction itself is IMMEDIATE.
+    Of a model that inherits from another model the rows of both are locked. ``None`` if it is gone.
+    SQLite has no row locks; there the transaction itself is IMMEDIATE.
     """
     model = type(user)
-    rows = model._default_manager.using(router.db_for_write(model))
-    return rows.select_for_update(of=("self",)).filter(pk=user.pk).first()
+    using = router.db_for_write(model)
+    # By no manager of the project's: one may join what PostgreSQL cannot lock (outer joins, groups).
+    QuerySet(model, using=using).select_for_update().filter(pk=user.pk).first()
+    # Asked anew: who waited in the first statement may have been given what was there before.
+    return model._default_manager.using(using).filter(pk=user.pk).first()
+
+
+@sensitive_variables()
+def _phone(account_ref: str) -> str | None:
+    account = get_directory().get_many({account_ref}).get(account_ref)
+    return account.phone if account else None
+
+
+@sensitive_variables()
+def _named(uidb64: str) -> str:
+    """The account that ``uidb64`` names, in one spelling for all of its own, whether there is one or not.
+
+    Read as Django's page reads it. What names nothing that could be a key stands for itself.
+    """
+    try:
+        octets = urlsafe_base64_decode(uidb64)
+    except ValueError:
+        return uidb64
+    try:
+        return str(get_user_model()._meta.pk.to_python(octets.decode()))
+    except (ValidationError, TypeError, ValueError, OverflowError):
+        return octets.hex()
 
 
 def directory_token_generator() -> ResetTokenGenerator:

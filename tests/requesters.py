@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from notifications.channels import Channel
 from resetdelivery.clock import database_now
+from resetdelivery.delivery import pass_gate
 from resetdelivery.models import Delivery, ResetIntent
 from resetdelivery.services import request_reset
+from tests.steps import record, seconds, take
 
 MakeAccount = Callable[..., Any]
 Request = dict[str, Any]
@@ -34,6 +39,38 @@ def row_counts() -> dict[str, int]:
     return {model._meta.db_table: model._default_manager.count() for model in models}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What one request does, as far as a clock or the database could tell."""
+
+    statements: list[str]
+    rows: dict[str, int]
+    hints: int
+    is_new: bool
+    answer: tuple[object, ...]
+
+
+def look(request: Request, hinted: list[int], on_commit: Any) -> Seen:
+    """Make ``request``, with what the fixtures of those names hold."""
+    before, told = row_counts(), len(hinted)
+    references = set(ResetIntent.objects.values_list("reference", flat=True))
+    with on_commit(execute=True), CaptureQueriesContext(connection) as captured:
+        answer = request_reset(channels=["email", "sms"], lifetime=seconds(300), **request)
+    stored_at = ResetIntent.objects.get(reference=answer.reference).created_at
+    return Seen(
+        statements=[shape(query["sql"]) for query in captured.captured_queries],
+        rows={table: number - before[table] for table, number in row_counts().items()},
+        hints=len(hinted) - told,
+        is_new=answer.reference not in references,
+        answer=(
+            answer.coalesced,
+            answer.replayed,
+            answer.legacy_channels,
+            (answer.expires_at - stored_at + seconds(1)) // seconds(2),
+        ),
+    )
+
+
 def end_everything() -> None:
     """As if workers had been there: nothing that is stored can be joined any more."""
     now = database_now(connection)
@@ -48,9 +85,10 @@ def asked_before(request: Request) -> Request:
 
 
 def under_way(request: Request) -> Request:
-    """Asked for before, and handed over to a provider that has not answered yet."""
+    """Asked for before, and taken by workers: they wait for providers, or ended what leads to nobody."""
     request_reset(channels=["email", "sms"], **request)
-    Delivery.objects.update(attempts=1)
+    for channel in Channel:
+        record([one.claimed for one in pass_gate(take(channel), using="default")])
     return request
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from django.test import Client
 
-from resetdelivery.directory import get_directory
+from resetdelivery.directory import DjangoUserDirectory, get_directory
 from resetdelivery.links import utc_now
 
 OLD, NEW = "the old password", "quite another password"
@@ -17,10 +17,11 @@ INVALID = "This link no longer works"
 
 def path_of_link(user: Any, expires_at: dt.datetime | None = None) -> str:
     """The path of a link to ``user``; ten minutes of life where none are given."""
-    ref = str(user.pk)
     directory = get_directory()
+    assert isinstance(directory, DjangoUserDirectory)
+    account = directory.account(type(user).objects.get(pk=user.pk))
     until = expires_at or utc_now().replace(microsecond=0) + dt.timedelta(minutes=10)
-    return urlsplit(directory.make_link(directory.get_many([ref])[ref], until)).path
+    return urlsplit(directory.make_link(account, until)).path
 
 
 def opened(client: Client, path: str) -> str:

@@ -28,9 +28,19 @@ class Answer:
 class TryAgain(Exception):
     """No whole answer came (the request may have been heard all the same), or one that says "later"."""
 
-    def __init__(self, wait_seconds: float) -> None:
-        super().__init__(f"again in {wait_seconds:g} s")
+    def __init__(self, wait_seconds: float, why: str = "") -> None:
+        super().__init__(f"{why}again in {wait_seconds:g} s")
         self.wait_seconds = wait_seconds
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """The boundary sends nobody elsewhere, and urllib would take the key along."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirects)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +58,12 @@ class Boundary:
             headers={"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+            with _opener.open(request, timeout=TIMEOUT_SECONDS) as response:
                 return Answer(status=response.status, content=json.load(response))
         except urllib.error.HTTPError as error:
             with error:
+                if error.code < 400:
+                    raise TryAgain(AWAY_SECONDS, "sent elsewhere, which is not followed; ") from None
                 if error.code == 429 or error.code >= 500:
                     raise TryAgain(_wait_seconds(error.headers.get("Retry-After"))) from None
                 return Answer(status=error.code, content=_problem(error.read()))

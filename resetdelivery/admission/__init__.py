@@ -1,6 +1,6 @@
 """The one transaction behind ``request_reset``.
 
-Lock the account, look for a replay, count what the limits count, join the account's unsent intent
+Lock the account, look for a replay, count what the limits count, join the account's untaken intent
 or store a new one, and leave hints for after the commit. Known and unknown accounts take the same
 steps, and so do those whose limits are used up.
 """

@@ -1,7 +1,9 @@
 """Whether an open intent serves a request as well.
 
 Joining, and not replacing, is what keeps someone who clicks again and again from starving their
-own reset.
+own reset. Only what no worker ever took is joined: a worker ends at once what leads to nobody,
+and holds or gives back what leads to somebody. If that could still be joined, asking twice would
+tell the two apart.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from resetdelivery.domain.states import DeliveryState, IntentKind, IntentState, 
 from resetdelivery.models import Delivery, ResetIntent
 from resetdelivery.pseudonyms import is_pseudonym_of
 
-_UNSENT = frozenset({DeliveryState.WAITING, DeliveryState.PENDING, DeliveryState.LEASED})
+_UNTAKEN = frozenset({DeliveryState.WAITING, DeliveryState.PENDING})
 
 
 @sensitive_variables()
@@ -64,8 +66,9 @@ def _serves(terms: Terms, delivery: Delivery, used_up: Collection[Channel]) -> b
         # Asked for anew it would be suppressed again, and the channels beside it would begin again.
         return channel in used_up
     return (
-        delivery.state in _UNSENT
-        and delivery.attempts == 0
+        delivery.state in _UNTAKEN
+        # Rises at every claim, and never falls: a release leaves it as it is.
+        and delivery.lease_token == 0
         and delivery.authority == terms.authorities[channel]
         and still_useful(terms.settings.policy(channel), now=terms.now, expires_at=delivery.expires_at)
     )

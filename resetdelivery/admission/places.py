@@ -41,7 +41,7 @@ class Place:
 
 @sensitive_variables()
 def find_place(terms: Terms, ref: str, suppressed: Suppression) -> Place:
-    """Join the account's unsent intent, or store a new one that supersedes it.
+    """Join the account's untaken intent, or store a new one that supersedes it.
 
     One of which nothing will be sent supersedes none: whoever uses a limit up must not be able to
     stop what was asked for before. It takes the same steps.

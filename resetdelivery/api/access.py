@@ -26,10 +26,11 @@ class Bearer(AuthBase):
     openapi_type = "http"
     openapi_scheme = "bearer"
 
-    def __init__(self, scope: Scope | None, query: Iterable[str]) -> None:
+    def __init__(self, scope: Scope | None, query: Iterable[str], *, metered: bool) -> None:
         super().__init__()
         self._scope = scope
         self._query = frozenset(query)
+        self._metered = metered
 
     @sensitive_variables()
     def __call__(self, request: HttpRequest) -> Caller:
@@ -41,7 +42,8 @@ class Bearer(AuthBase):
             raise ApiProblem(
                 ProblemType.MISSING_SCOPE, f"This needs a key with the scope {self._scope.value!r}."
             )
-        _check_rate(caller)
+        if self._metered:
+            _check_rate(caller)
         self._check_query(request)
         return caller
 
@@ -55,9 +57,12 @@ class Bearer(AuthBase):
                 )
 
 
-def requires(scope: Scope | None, *, query: Iterable[str] = ()) -> Bearer:
-    """The ``auth`` of an operation: any valid key where ``scope`` is ``None``."""
-    return Bearer(scope, query)
+def requires(scope: Scope | None, *, query: Iterable[str] = (), metered: bool = True) -> Bearer:
+    """The ``auth`` of an operation: any valid key where ``scope`` is ``None``.
+
+    Where it is not ``metered``, calls count for no rate and none is too many.
+    """
+    return Bearer(scope, query, metered=metered)
 
 
 def caller_of(request: HttpRequest) -> Caller:

@@ -77,20 +77,27 @@ def operation(
     query: Iterable[str] = (),
     headers: Mapping[int, Iterable[str]] | None = None,
     parameters: Iterable[Mapping[str, Any]] = (),
+    metered: bool = True,
 ) -> dict[str, Any]:
     """Keyword arguments of a router's method, so that what is enforced and documented is one thing.
 
     ``scope`` a key must have; ``answers`` the models of good answers by status; ``problems`` those
     beyond :data:`ALWAYS`; ``query`` the only names that the query may hold; ``headers`` names of
-    headers by status; ``parameters`` OpenAPI parameters that the function reads by itself.
+    headers by status; ``parameters`` OpenAPI parameters that the function reads by itself. What is
+    not ``metered`` is never one call too many.
     """
-    told: dict[int, dict[str, Any]] = _problem_answers([*ALWAYS, *problems])
+    always = [kind for kind in ALWAYS if metered or kind is not ProblemType.TOO_MANY_REQUESTS]
+    told: dict[int, dict[str, Any]] = _problem_answers([*always, *problems])
     for status, names in (headers or {}).items():
         told.setdefault(status, {}).setdefault("headers", {}).update({n: _HEADERS[n] for n in names})
     extra: dict[str, Any] = {"responses": told, "parameters": list(parameters)}
     if scope is not None:
         extra["x-scope"] = scope.value
-    return {"auth": requires(scope, query=query), "response": dict(answers), "openapi_extra": extra}
+    return {
+        "auth": requires(scope, query=query, metered=metered),
+        "response": dict(answers),
+        "openapi_extra": extra,
+    }
 
 
 def _problem_answers(problems: Iterable[ProblemType]) -> dict[int, dict[str, Any]]:

@@ -8,7 +8,6 @@ from typing import Any, TypeVar, cast
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import DisallowedHost
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern
@@ -18,6 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from resetdelivery.api.failures import not_found, problem_for_status, problem_of
 from resetdelivery.api.problems import MEDIA_TYPE, problem_response
+from resetdelivery.view_transactions import in_no_transaction
 
 R = TypeVar("R", bound=HttpResponseBase)
 View = Callable[..., HttpResponseBase]
@@ -31,7 +31,7 @@ def guarded(view: View) -> View:
 
     @csrf_exempt
     @login_not_required
-    @transaction.non_atomic_requests
+    @in_no_transaction
     @sensitive_variables()
     @wraps(view)
     def edge(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

@@ -30,6 +30,7 @@ from resetdelivery.api.work_schemas import (
     RenewFields,
     SmsOut,
 )
+from resetdelivery.claim_bounds import InvalidClaim
 from resetdelivery.claims import Hold
 from resetdelivery.domain.api_key import Scope
 from resetdelivery.domain.external import sender_of
@@ -79,7 +80,8 @@ def message(request: HttpRequest, reference: uuid.UUID, body: Strict[HeldFields]
     "/{uuid:reference}/outcome",
     operation_id="report_outcome",
     summary="Say what became of a message",
-    **operation(Scope.WORK_CLAIM, answers={200: DeliveryStateOut}, problems=_HELD),
+    # Refused, it would make the sweep have the message sent again.
+    **operation(Scope.WORK_CLAIM, answers={200: DeliveryStateOut}, problems=_HELD, metered=False),
 )
 def outcome(request: HttpRequest, reference: uuid.UUID, body: Strict[OutcomeFields]) -> DeliveryStateOut:
     with _problems():
@@ -120,7 +122,7 @@ def _problems() -> Iterator[None]:
     """
     try:
         yield
-    except external.InvalidClaim as error:
+    except InvalidClaim as error:
         raise invalid(str(error), FieldError(pointer=f"#/{error.part}", detail=str(error))) from None
     except external.StaleLease:
         raise ApiProblem(

@@ -50,6 +50,7 @@ E064   Celery's workers unpack more than JSON
 E065   Celery would take anybody for its broker
 E066   email goes to another machine without TLS
 E080   ``ADMISSION_LOCK_TIMEOUT`` is nothing, which would mean for ever
+E083   PostgreSQL is asked for another isolation level than READ COMMITTED
 E084   ``LIMITS_REDIS_URL`` is no address of a Redis
 E085   ``LIMITS_REDIS_URL`` takes the verification of TLS away
 E086   ``TRUSTED_PROXIES`` has an entry that is no network
@@ -65,7 +66,7 @@ W004   ``RECOVERY`` is ``off``
 W005   a channel's ``MAX_LIFETIME`` is longer than policy allows
 W030   a template is wrong, or too long with this project's own values
 W059   an outage of all providers may use up ``MAX_ATTEMPTS``
-W060   there is no key of its own for pseudonyms (only with ``--deploy``, as are the next to W070)
+W060   there is no key of its own for pseudonyms (only with ``--deploy``, as are the next to W071)
 W061   Celery packs tasks or results in another way than as JSON
 W062   the broker is another machine, and the connection to it is not encrypted
 W063   Celery's workers take remote control
@@ -76,6 +77,7 @@ W067   the internal API is mounted beside the public pages
 W068   the database is another machine, which is not verified
 W069   nothing says who may open Flower
 W070   sessions, and with them the token of a link, are kept in cookies
+W071   the Redis for limits is another machine, and the connection to it is not encrypted
 W080   a limit per day is lower than the one per hour
 W081   a limit per hour lets a mailbox be flooded (only with ``--deploy``)
 W084   no limits in Redis for callers and SMS (only with ``--deploy``, as are the next two)

@@ -21,10 +21,17 @@ OLDEST_SQLITE = (3, 35)
 
 _WAL = re.compile(r"""journal_mode\s*[=(]\s*['"]?wal\b""", re.IGNORECASE)
 
+_READ_COMMITTED = "READ COMMITTED"
+#: A setting among a server's command line options: ``-c name=value`` or ``--name=value``, in which
+#: dashes are underscores and a backslash keeps a space from ending the value.
+_DEFAULT_ISOLATION = re.compile(
+    r"(?:-c\s*|--)default[-_]transaction[-_]isolation=((?:\\.|[^\s\\])*)", re.IGNORECASE
+)
+
 
 @register(TAG)
 def check_database(**_: Any) -> list[CheckMessage]:
-    """E002 to E005, for the database that the routers give our tables."""
+    """E002 to E005, and E083, for the database that the routers give our tables."""
     alias = router.db_for_write(Delivery)
     where = f"DATABASES[{alias!r}]"
     try:
@@ -35,7 +42,7 @@ def check_database(**_: Any) -> list[CheckMessage]:
     if vendor == "sqlite":
         return list(_sqlite_problems(alias, where))
     if vendor == "postgresql":
-        return []
+        return list(_isolation_problems(alias, where))
     hint = "Keep its tables in PostgreSQL (or SQLite, for one machine); a database router can say so."
     return [error(2, f"{where} is {vendor}, on which resetdelivery's leases do not hold.", hint)]
 
@@ -54,6 +61,32 @@ def _sqlite_problems(alias: str, where: str) -> Iterator[CheckMessage]:
     if not _WAL.search(str(options.get("init_command"))):
         text = f"{where}['OPTIONS']['init_command'] does not turn on WAL: readers would stop the workers."
         yield error(5, text, _options_hint(where, database, "init_command", "PRAGMA journal_mode=WAL;"))
+
+
+def _isolation_problems(alias: str, where: str) -> Iterator[CheckMessage]:
+    """One for each place that sets another level. What the server itself is set to no check sees."""
+    options: Mapping[str, Any] = connections[alias].settings_dict.get("OPTIONS") or {}
+    levels = {}
+    if "isolation_level" in options:
+        levels["isolation_level"] = _level(options["isolation_level"])
+    if found := _DEFAULT_ISOLATION.findall(str(options.get("options") or "")):
+        levels["options"] = found[-1].replace("\\", "").upper()
+    for name, level in levels.items():
+        if level != _READ_COMMITTED:
+            text = (
+                f"{where}['OPTIONS'][{name!r}] asks for an isolation level that is not {_READ_COMMITTED}: "
+                "whoever waited for a lock would go on with what it read before, or fail."
+            )
+            hint = f"Take it out: {_READ_COMMITTED} is what PostgreSQL and Django begin with."
+            yield error(83, text, hint)
+
+
+def _level(value: object) -> str:
+    """The name of a level as its driver counts them; empty for what is none, which Django refuses."""
+    # Only PostgreSQL's users have a driver for it.
+    from django.db.backends.postgresql.psycopg_any import IsolationLevel
+
+    return next((level.name.replace("_", " ") for level in IsolationLevel if level == value), "")
 
 
 def _options_hint(where: str, database: Mapping[str, Any], name: str, value: str) -> str:

@@ -7,14 +7,15 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, register
-from django.urls import NoReverseMatch, Resolver404, resolve, reverse
+from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
 
 from notifications.channels import Channel
 from resetdelivery.checks.messages import TAG, settings_if_valid, warning
 from resetdelivery.conf import Dispatch
 
-#: Where the internal API answers, in whichever URLconf it is mounted.
-INTERNAL_PATH = "/internal/delivery-health"
+#: Where the views of the internal API come from, and how its URLs are told apart, whatever their prefix.
+INTERNAL_VIEWS = "resetdelivery.api"
+INTERNAL_NAMESPACE = "resetdelivery-api"
 
 SIGNED_COOKIES = "django.contrib.sessions.backends.signed_cookies"
 
@@ -35,19 +36,19 @@ def check_pages(**_: Any) -> list[CheckMessage]:
             "and then silence this warning in SILENCED_SYSTEM_CHECKS."
         )
         found.append(warning(65, text, hint))
-    if _is_mounted(INTERNAL_PATH, urlconf):
+    if any(_serves_internal_api(one) for one in get_resolver(urlconf).url_patterns):
         text = "The internal API answers in ROOT_URLCONF, beside the pages that everybody may open."
         hint = "Serve it from a URLconf of its own on a private listener, as config/wsgi_internal.py does."
         found.append(warning(67, text, hint))
     return found
 
 
-def _is_mounted(path: str, urlconf: Any) -> bool:
-    try:
-        view = resolve(path, urlconf=urlconf).func
-    except Resolver404:
-        return False
-    return view.__module__.partition(".")[0] in {"ninja", "resetdelivery"}
+def _serves_internal_api(pattern: URLPattern | URLResolver) -> bool:
+    """Whether it is one of the API's own, or leads to one; in any URLconf, under any prefix."""
+    if isinstance(pattern, URLPattern):
+        module = getattr(pattern.callback, "__module__", "")
+        return f"{module}.".startswith(f"{INTERNAL_VIEWS}.")
+    return pattern.namespace == INTERNAL_NAMESPACE or any(map(_serves_internal_api, pattern.url_patterns))
 
 
 @register(TAG, deploy=True)

@@ -11,8 +11,10 @@ from urllib.parse import parse_qsl, urlsplit
 import redis
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, register
+from redis.connection import parse_url
 
 from notifications.channels import Channel
+from notifications.hosts import is_loopback
 from resetdelivery.checks.messages import TAG, error, settings_if_valid, warning
 from resetdelivery.conf import Settings
 from resetdelivery.throttles.callers import UNIX
@@ -40,9 +42,9 @@ def check_limits_server(**_: Any) -> list[CheckMessage]:
 
 @register(TAG, deploy=True)
 def check_limits_in_use(**_: Any) -> list[CheckMessage]:
-    """W084 to W086."""
+    """W071 and W084 to W086."""
     settings = settings_if_valid()
-    return [] if settings is None else list(_unlimited(settings))
+    return [] if settings is None else [*_unlimited(settings), *_exposed(settings)]
 
 
 def _server_problems(settings: Settings) -> Iterator[CheckMessage]:
@@ -102,6 +104,27 @@ def _unlimited(settings: Settings) -> Iterator[CheckMessage]:
     if Channel.SMS in settings.channels and budgets == (None, None):
         text = "RESETDELIVERY has no SMS_SEGMENTS_PER_HOUR and no SMS_SEGMENTS_PER_DAY."
         yield warning(85, text, "Set what you would pay for on your busiest hour and day, and no more.")
-    if getattr(django_settings, "SECURE_PROXY_SSL_HEADER", None) and not settings.trusted_proxies:
-        text = f"SECURE_PROXY_SSL_HEADER says that there is a proxy, and {_PROXIES} names none."
-        yield warning(86, text, "Name its network, or all callers together have one caller's limit.")
+    if (sign := _sign_of_a_proxy()) and not settings.trusted_proxies:
+        text = f"{sign} says that there is a proxy, and {_PROXIES} names none."
+        hint = (
+            "Name its network, or all callers together have one caller's limit; silence this where browsers "
+            "reach this server itself."
+        )
+        yield warning(86, text, hint)
+
+
+def _sign_of_a_proxy() -> str:
+    """The setting that only makes sense, or nearly so, where TLS ends before this server."""
+    names = ("SECURE_PROXY_SSL_HEADER", "SECURE_SSL_REDIRECT")
+    return next((name for name in names if getattr(django_settings, name, None)), "")
+
+
+def _exposed(settings: Settings) -> Iterator[CheckMessage]:
+    url = settings.limits_redis_url
+    if (
+        url.startswith("redis://")
+        and _can_be_used(url)
+        and not is_loopback(parse_url(url).get("host", "localhost"))
+    ):
+        text = f"{_URL} leads to another machine, and the connection is not encrypted."
+        yield warning(71, text, "Use rediss://, or a Redis on this machine.")

@@ -11,6 +11,7 @@ from django.db.backends.utils import CursorWrapper
 from notifications.channels import Channel
 from resetdelivery.claims.sql import CONTROL, DELIVERY, lock_sql
 from resetdelivery.clock import after_sql, now_sql
+from resetdelivery.domain.external import OWNERS
 from resetdelivery.models import ChannelControl
 
 
@@ -60,7 +61,10 @@ def _read(
 def _probe(
     connection: BaseDatabaseWrapper, cursor: CursorWrapper, channel: Channel, probe_after_seconds: float
 ) -> int:
-    """Let one row through if nobody else's probe is under way."""
+    """Let one row through if nobody else's probe is under way.
+
+    What a worker outside holds is no probe: it goes to another provider.
+    """
     lock = lock_sql(connection, "update")
     cursor.execute(f"SELECT paused FROM {CONTROL} WHERE channel = %s {lock}", [channel.value])
     cursor.execute(
@@ -69,9 +73,10 @@ def _probe(
         WHERE channel = %s AND (probing OR (paused AND probe_at <= {now_sql(connection)}))
             AND NOT EXISTS (
                 SELECT 1 FROM {DELIVERY} d
-                WHERE d.channel = {CONTROL}.channel AND d.state IN ('leased', 'submitting'))
+                WHERE d.channel = {CONTROL}.channel AND d.state IN ('leased', 'submitting')
+                    AND d.lease_owner NOT LIKE %s)
         """,
-        [probe_after_seconds, channel.value],
+        [probe_after_seconds, channel.value, OWNERS],
     )
     return int(cursor.rowcount)
 

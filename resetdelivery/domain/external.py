@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 
+from notifications.channels import Channel
 from notifications.outcome import Outcome
 from resetdelivery.domain.decisions import Decision, Submission, decide
 from resetdelivery.domain.reasons import DeliveryReason
@@ -18,6 +20,9 @@ from resetdelivery.domain.states import DeliveryState
 
 #: No configured provider's name has a colon in it.
 PREFIX = "api:"
+#: SQL pattern (LIKE) of what leases call their workers. Ours have one colon: ``host:process``, and a
+#: host may well be called "api".
+OWNERS = f"{PREFIX}%:%"
 MAX_WORKER_ID = 32
 _MAX_CLIENT = 27
 _DIGEST = 8
@@ -48,6 +53,15 @@ def sender_in(owner: str) -> str:
 def is_external(provider: str) -> bool:
     """Whether an attempt's provider is a client's workers."""
     return provider.startswith(PREFIX)
+
+
+def in_turn(channels: Sequence[Channel], draw: float) -> list[Channel]:
+    """``channels`` in a circle, from one that ``draw``, uniform in ``[0, 1)``, picks.
+
+    Who claims a few of all of them then leaves none waiting for ever behind a busier one.
+    """
+    first = int(draw * len(channels))
+    return [*channels[first:], *channels[:first]]
 
 
 def decide_external(

@@ -1,4 +1,4 @@
-"""What text messages may cost: bursts to one range of numbers, and segments per hour and day.
+"""What text messages may cost: bursts to one range of numbers or one number, segments per hour and day.
 
 Asked right before a wave is marked, in one round trip. Here the limits fail closed: while they
 cannot be asked no text message is sent, for each costs money and its number may be an attacker's.
@@ -28,18 +28,18 @@ from resetdelivery.throttles.meters import LUA, PREFIX, key
 
 log = get_logger("resetdelivery.throttles")
 
-#: KEYS: what was spent, then for each message whether its delivery was counted, and the meter of
-#: its range. ARGV: interval and limit of the meters, segments per hour and per day (or nothing), now
-#: or nothing; then for each message how long to remember its delivery in milliseconds, its segments,
-#: and 1 if it may be refused.
-#: The answer says of each message: 0 may go, 1 its range is over the limit, 2 the budget is spent.
+#: KEYS: what was spent, then for each message whether its delivery was counted, and the meter that it
+#: is counted by. ARGV: segments per hour and per day (or nothing), now or nothing; then for each message
+#: how long to remember its delivery in milliseconds, its segments, 1 if the budget may refuse it, and
+#: interval and limit of its meter.
+#: The answer says of each message: 0 may go, 1 its meter is over the limit, 2 the budget is spent.
 WITHIN = (
     LUA
     + """
-local now = now_us(ARGV[5])
+local now = now_us(ARGV[3])
 local windows = {
-  {name = 'hour', number = math.floor(now / 3600000000), most = tonumber(ARGV[3])},
-  {name = 'day', number = math.floor(now / 86400000000), most = tonumber(ARGV[4])},
+  {name = 'hour', number = math.floor(now / 3600000000), most = tonumber(ARGV[1])},
+  {name = 'day', number = math.floor(now / 86400000000), most = tonumber(ARGV[2])},
 }
 for _, window in ipairs(windows) do
   local stored = redis.call('HMGET', KEYS[1], window.name, window.name .. '_segments')
@@ -52,20 +52,22 @@ local function fits(segments)
   end
   return true
 end
-local function is_counted(counted, range, remember)
+local function is_counted(counted, name, remember, interval, limit)
   if redis.call('EXISTS', counted) == 1 then return true end
-  local wait, following = meter(range, tonumber(ARGV[1]), tonumber(ARGV[2]), now)
+  local wait, following = meter(name, interval, limit, now)
   if wait > 0 then return false end
-  store(range, following, now)
+  store(name, following, now)
   redis.call('SET', counted, '1', 'PX', remember)
   return true
 end
 local answers = {}
 for i = 1, (#KEYS - 1) / 2 do
-  local remember, segments, refusable = ARGV[3 + 3 * i], tonumber(ARGV[4 + 3 * i]), ARGV[5 + 3 * i] == '1'
-  if refusable and not fits(segments) then
+  local own = 5 * i - 1
+  local segments, budgeted = tonumber(ARGV[own + 1]), ARGV[own + 2] == '1'
+  local interval, limit = tonumber(ARGV[own + 3]), tonumber(ARGV[own + 4])
+  if budgeted and not fits(segments) then
     answers[i] = 2
-  elseif refusable and not is_counted(KEYS[2 * i], KEYS[2 * i + 1], remember) then
+  elseif not is_counted(KEYS[2 * i], KEYS[2 * i + 1], ARGV[own], interval, limit) then
     answers[i] = 1
   else
     answers[i] = 0
@@ -82,6 +84,9 @@ return answers
 
 #: Kept a little longer than the delivery can be tried.
 _REMEMBER_MARGIN = dt.timedelta(minutes=1)
+#: Notices to one number. No limit on resets holds for them, and a signed-in account can change its
+#: password in a loop; each change beyond these is told by email alone.
+NOTICES = Rate(limit=3, period=dt.timedelta(days=1))
 _REFUSALS = {1: DeliveryReason.SMS_PREFIX_LIMIT, 2: DeliveryReason.SMS_BUDGET_SPENT}
 
 
@@ -103,8 +108,9 @@ def within_limits(wave: Sequence[Ready]) -> Allowed:
     """What of ``wave`` may be sent now; to be asked once for each attempt, right before its mark.
 
     Each attempt uses up its segments, for each may be billed; a delivery counts once for its range
-    of numbers, however often it is tried. A notice of a changed password is paid for, and is never
-    refused. Email, and everything where there is no Redis for limits, passes untouched.
+    of numbers, however often it is tried. A notice of a changed password is paid for, and refused
+    by nothing but the meter of its own number, :data:`NOTICES`. Email, and everything where there
+    is no Redis for limits, passes untouched.
     """
     asked = [one for one in wave if isinstance(one.message, SmsMessage)]
     if not asked or not is_on():
@@ -159,25 +165,32 @@ def _keys(asked: Sequence[Ready]) -> list[str]:
 
 @sensitive_variables()
 def _own_keys(one: Ready) -> tuple[str, str]:
+    return key("sms-delivery", str(one.claimed.reference)), _meter_key(one)
+
+
+@sensitive_variables()
+def _meter_key(one: Ready) -> str:
     number = one.message.to
+    if _is_notice(one):
+        return key("sms-notice", number)
     # What is no number its provider refuses; here it must not hold up the others of its wave.
-    digits = number_range(number) if is_e164(number) else ""
-    return key("sms-delivery", str(one.claimed.reference)), key("sms-range", digits)
+    return key("sms-range", number_range(number) if is_e164(number) else "")
 
 
 def _arguments(settings: Settings, asked: Sequence[Ready]) -> list[str | int]:
-    rate = Rate(limit=settings.prefix_per_hour, period=dt.timedelta(hours=1))
+    ranges = Rate(limit=settings.prefix_per_hour, period=dt.timedelta(hours=1))
     budgets = (settings.sms_segments_per_hour, settings.sms_segments_per_day)
-    own = [value for one in asked for value in _own_arguments(one)]
-    return [rate.interval_us, rate.limit, *("" if most is None else most for most in budgets), "", *own]
+    own = [value for one in asked for value in _own_arguments(one, NOTICES if _is_notice(one) else ranges)]
+    return [*("" if most is None else most for most in budgets), "", *own]
 
 
-def _own_arguments(one: Ready) -> tuple[int, int, int]:
+def _own_arguments(one: Ready, rate: Rate) -> tuple[int, int, int, int, int]:
     lifetime = one.claimed.expires_at - one.claimed.claimed_at + _REMEMBER_MARGIN
     segments = one.message.segments if isinstance(one.message, SmsMessage) else 0
-    return max(1, lifetime // dt.timedelta(milliseconds=1)), segments, int(_may_be_refused(one))
+    remember = max(1, lifetime // dt.timedelta(milliseconds=1))
+    return remember, segments, int(not _is_notice(one)), rate.interval_us, rate.limit
 
 
-def _may_be_refused(one: Ready) -> bool:
-    """Not a notice that a password was changed: or whoever changed it spends the budget first."""
-    return one.claimed.kind is not IntentKind.SECURITY_NOTICE
+def _is_notice(one: Ready) -> bool:
+    """No budget refuses it that a password was changed: or whoever changed it spends the budget first."""
+    return one.claimed.kind is IntentKind.SECURITY_NOTICE

@@ -9,5 +9,5 @@ from tests.acceptance.worker_settings import *
 from tests.acceptance.worker_settings import RESETDELIVERY
 
 RESETDELIVERY["LIMITS_REDIS_URL"] = env.str("LIMITS_URL")
-RESETDELIVERY["LIMITS_TIMEOUT"] = dt.timedelta(seconds=0.5)
+RESETDELIVERY["LIMITS_TIMEOUT"] = dt.timedelta(seconds=env.float("LIMITS_SECONDS", default=0.5))
 RESETDELIVERY["LIMITS_PAUSE"] = dt.timedelta(seconds=0.3)

@@ -19,8 +19,8 @@ from tests.acceptance.conftest import MakeAccounts
 from tests.acceptance.harness.processes import ROOT
 from tests.acceptance.harness.redis_broker import RedisBroker
 from tests.acceptance.harness.stage import Stage
+from tests.acceptance.harness.ticks import tick_until
 from tests.acceptance.harness.tls_door import Signer, TlsDoor
-from tests.acceptance.harness.waiting import eventually
 
 pytestmark = pytest.mark.acceptance
 
@@ -113,8 +113,12 @@ def test_of_itself_kombu_would_speak_to_anybody(
 ) -> None:
     """Why the settings and check E065 are there; once this fails, kombu has mended it."""
     door = open_door(stranger)
-    app = Celery("bare", broker=through(door, redis_broker))
-    with app.connection_for_write(connect_timeout=5) as connection:
+    url = through(door, redis_broker)
+    with (
+        # Not this process's current app from now on, by which later tests would publish.
+        Celery("bare", broker=url, set_as_current=False) as app,
+        app.connection_for_write(connect_timeout=5) as connection,
+    ):
         assert connection.ssl == {"ssl_cert_reqs": ssl.CERT_NONE}
         connection.ensure_connection(max_retries=1)
     assert door.received > 0
@@ -134,5 +138,45 @@ def test_a_worker_delivers_over_tls(
     before = door.received
     (ref,) = make_accounts(1)
     request_reset(account_ref=ref, channels=["email"])
-    eventually(lambda: Delivery.objects.get().state == "accepted", "the delivery accepted")
+    tick_until(lambda: Delivery.objects.get().state == "accepted", "the delivery accepted")
     assert door.received > before
+
+
+def limits_asked(url: str, ca_file: Path) -> str:
+    """What a process with this project's settings says about a caller of the API."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.acceptance.harness.limits_probe"],
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "LIMITS_REDIS_URL": url,
+            "REDIS_CA_FILE": str(ca_file),
+        },
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_the_limits_are_asked_where_our_ca_signed(
+    ours: Signer, open_door: OpenDoor, redis_broker: RedisBroker, tmp_path: Path
+) -> None:
+    door = open_door(ours.issue(tmp_path, HOST))
+    assert limits_asked(through(door, redis_broker), ours.file) == "answered"
+    assert door.received > 0
+
+
+@pytest.mark.parametrize("name", ["a stranger's", "another name's"])
+def test_the_limits_are_told_to_nobody_else(
+    ours: Signer,
+    stranger: Path,
+    open_door: OpenDoor,
+    redis_broker: RedisBroker,
+    tmp_path: Path,
+    name: str,
+) -> None:
+    door = open_door(stranger if name == "a stranger's" else ours.issue(tmp_path, "another.internal"))
+    assert limits_asked(through(door, redis_broker), ours.file) == "unavailable"
+    assert door.received == 0

@@ -15,7 +15,7 @@ from tests.acceptance.harness.configuration import HINT_BACKLOG
 from tests.acceptance.harness.invariants import assert_final_rows_kept, assert_invariants, final_rows
 from tests.acceptance.harness.processes import Running
 from tests.acceptance.harness.stage import Stage
-from tests.acceptance.harness.ticks import tick_until_finished
+from tests.acceptance.harness.ticks import tick_until, tick_until_finished
 from tests.acceptance.harness.waiting import eventually
 
 pytestmark = pytest.mark.acceptance
@@ -54,7 +54,7 @@ def _everything_was_read(stage: Stage, worker: Running) -> bool:
 def _assert_the_next_reset_arrives(stage: Stage, account: str) -> None:
     before = stage.provider.store.count("email")
     request_reset(account_ref=account, channels=["email"])
-    eventually(lambda: stage.provider.store.count("email") == before + 1, "the next reset")
+    tick_until(lambda: stage.provider.store.count("email") == before + 1, "the next reset")
 
 
 def test_repeated_and_reordered_hints_deliver_everything_once(

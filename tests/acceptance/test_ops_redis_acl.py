@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import kombu.pools
 import pytest
 import redis
-from celery import current_app
+from celery import Celery, current_app
 
 from examples.demo import ports
 from resetdelivery import broker
@@ -18,12 +20,14 @@ from resetdelivery.throttles import admit_api_call, conversion
 from tests.acceptance.conftest import MakeAccounts
 from tests.acceptance.harness.guarded_redis import USERS, GuardedRedis, filled_in
 from tests.acceptance.harness.stage import Stage
+from tests.acceptance.harness.ticks import tick_until
 from tests.acceptance.harness.waiting import eventually
 from tests.acceptance.test_flower import asked
 
 pytestmark = pytest.mark.acceptance
 
 UseAs = Callable[[str], None]
+LIMITS_SETTINGS = "tests.acceptance.limits_settings"
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +69,7 @@ def test_a_web_process_and_a_worker_deliver_and_ask_for_nothing_else(
     stage.worker(points=None, **under(guarded, "worker"))
     (ref,) = make_accounts(1)
     request_reset(account_ref=ref, channels=["email", "sms"])
-    eventually(all_accepted(2), "both deliveries accepted")
+    tick_until(all_accepted(2), "both deliveries accepted")
     assert not Delivery.objects.filter(hinted_at=None).exists()
     assert guarded.refusals() == []
 
@@ -92,16 +96,20 @@ def test_flower_sees_the_tasks_and_orders_no_worker_about(
     stage.flower(port, **under(guarded, "flower"))
 
     def shows_a_task() -> bool:
-        broker.publish("resetdelivery.deliver", ["email", []], queue="email")
+        with contextlib.suppress(broker.BrokerUnavailable):
+            broker.publish("resetdelivery.deliver", ["email", []], queue="email")
         return bool(asked(port, "tasks"))
 
     eventually(shows_a_task, "a task in Flower")
-    acts_as("flower")  # which has to say hello to the workers: with remote control off, none listens
-    current_app.control.shutdown()
+    # Flower has to say hello to the workers: with remote control off, none listens.
+    acts_as("flower")
+    with Celery(set_as_current=False) as flower:  # a new one: the process's own keeps its connections
+        flower.conf.broker_transport_options = current_app.conf.broker_transport_options
+        flower.control.shutdown()
     acts_as("web")
     (ref,) = make_accounts(1)
     request_reset(account_ref=ref, channels=["email"])
-    eventually(all_accepted(1), "the delivery accepted")
+    tick_until(all_accepted(1), "the delivery accepted")
     assert worker.is_alive
 
 
@@ -113,11 +121,17 @@ def test_the_limits_are_kept_by_a_user_of_their_own(
     make_accounts: MakeAccounts,
 ) -> None:
     url = guarded.url("limits").replace("/0", "/1")
-    stage.worker(points=None, **under(guarded, "worker"), LIMITS_REDIS_URL=url)
+    patient = {"DJANGO_SETTINGS_MODULE": LIMITS_SETTINGS, "LIMITS_URL": url, "LIMITS_SECONDS": "10"}
+    stage.worker(points=None, **under(guarded, "worker"), **patient)
     (ref,) = make_accounts(1)
     request_reset(account_ref=ref, channels=["sms"])
-    eventually(all_accepted(1), "the text message accepted")
-    settings.RESETDELIVERY = {**settings.RESETDELIVERY, "LIMITS_REDIS_URL": url, "API_CALLS_PER_MINUTE": 1}
+    tick_until(all_accepted(1), "the text message accepted")
+    settings.RESETDELIVERY = {
+        **settings.RESETDELIVERY,
+        "LIMITS_REDIS_URL": url,
+        "LIMITS_TIMEOUT": dt.timedelta(seconds=10),
+        "API_CALLS_PER_MINUTE": 1,
+    }
     assert admit_api_call("shop") == 0
     assert admit_api_call("shop") > 0
     conversion.note_used("+4915112345001")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
+import contextlib
+import http.client
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,17 +47,16 @@ def gunicorn(port: int, tmp_path: Path) -> Iterator[Running]:
 
 def get(port: int, path: str, **headers: str) -> int:
     """The status of the answer, once the server answers."""
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
     found: list[int] = []
 
     def answered() -> bool:
-        try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                found.append(answer.status)
-        except urllib.error.HTTPError as error:
-            found.append(error.code)
-        except (urllib.error.URLError, ConnectionError):
-            return False
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        with contextlib.closing(connection):
+            try:
+                connection.request("GET", path, headers=headers)
+                found.append(connection.getresponse().status)
+            except (OSError, http.client.HTTPException):
+                return False
         return True
 
     eventually(answered, f"an answer on port {port}")

@@ -12,10 +12,12 @@ from examples.demo.embedded import Server, start_redis
 from resetdelivery import broker, dispatch
 from resetdelivery.throttles.connection import limits_server
 from tests.brokers import Queue
+from tests.requesters import Request, Seen, look
 from tests.steps import seconds
 
 Settings = Callable[..., None]
 UseBroker = Callable[[str], None]
+See = Callable[[Request], Seen]
 
 
 @pytest.fixture
@@ -36,6 +38,12 @@ def hinted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         dispatch, "_hint_all", lambda by_channel, using: ids.extend(i for c in by_channel.values() for i in c)
     )
     return ids
+
+
+@pytest.fixture
+def see(hinted: list[int], django_capture_on_commit_callbacks: Any) -> See:
+    """Makes a request, and says what can be seen of it."""
+    return lambda request: look(request, hinted, django_capture_on_commit_callbacks)
 
 
 @pytest.fixture
@@ -89,5 +97,7 @@ def limits(redis_server: Server, change: Settings) -> Iterator[redis.Redis[bytes
     change(LIMITS_REDIS_URL=url, LIMITS_TIMEOUT=seconds(2))
     with redis.Redis.from_url(url) as client:
         client.flushdb()
+        # A test before this one may have left it alone for a while.
+        limits_server().breaker.reset()
         yield client
     limits_server().client.close()

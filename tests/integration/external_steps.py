@@ -36,9 +36,15 @@ def claim(
     worker_id: str = "w1",
     limit: int = 10,
     lease: float = LEASE,
+    draw: float = 0.0,
 ) -> list[external.Work]:
     return external.claim(
-        sender=sender, worker_id=worker_id, limit=limit, lease_seconds=lease, channel=channel
+        sender=sender,
+        worker_id=worker_id,
+        limit=limit,
+        lease_seconds=lease,
+        channel=channel,
+        draw=lambda: draw,
     )
 
 

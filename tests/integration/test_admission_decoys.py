@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -16,7 +15,8 @@ from resetdelivery import directory
 from resetdelivery.directory import Account, DjangoUserDirectory, get_directory
 from resetdelivery.models import IdempotencyKey, LimitUse, ResetIntent
 from resetdelivery.services import request_reset
-from tests.requesters import ONE_AN_HOUR, WHO, MakeAccount, Request, of, row_counts, shape, under_way
+from tests.integration.conftest import See
+from tests.requesters import ONE_AN_HOUR, WHO, MakeAccount, of, shape, under_way
 from tests.sinks import stored
 from tests.steps import seconds
 
@@ -159,38 +159,6 @@ def test_a_projects_own_directory_is_not_asked_about_a_user_that_is_not_there(ac
 # Limits make no difference either.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What one request does, as far as a clock or the database could tell."""
-
-    statements: list[str]
-    rows: dict[str, int]
-    hints: int
-    answer: tuple[object, ...]
-
-
-@pytest.fixture
-def see(hinted: list[int], django_capture_on_commit_callbacks: Any) -> Callable[[Request], Seen]:
-    def look(request: Request) -> Seen:
-        before, told = row_counts(), len(hinted)
-        with django_capture_on_commit_callbacks(execute=True), CaptureQueriesContext(connection) as captured:
-            answer = request_reset(channels=["email", "sms"], lifetime=seconds(300), **request)
-        stored_at = ResetIntent.objects.get(reference=answer.reference).created_at
-        return Seen(
-            statements=[shape(query["sql"]) for query in captured.captured_queries],
-            rows={table: number - before[table] for table, number in row_counts().items()},
-            hints=len(hinted) - told,
-            answer=(
-                answer.coalesced,
-                answer.replayed,
-                answer.legacy_channels,
-                (answer.expires_at - stored_at + seconds(1)) // seconds(2),
-            ),
-        )
-
-    return look
-
-
 @pytest.fixture
 def _one_an_hour(change: Settings) -> None:
     change(**ONE_AN_HOUR, DISPATCH="broker")
@@ -200,7 +168,7 @@ def _one_an_hour(change: Settings) -> None:
 @pytest.mark.parametrize("way", ["account_ref", "submitted"])
 @pytest.mark.parametrize("who", list(WHO))
 def test_everybody_takes_the_same_statements_and_leaves_the_same_rows_and_hints(
-    make_account: MakeAccount, see: Callable[[Request], Seen], way: str, who: str
+    make_account: MakeAccount, see: See, way: str, who: str
 ) -> None:
     known = see(of(make_account(), way))
     assert known.rows[LimitUse._meta.db_table] == 3
@@ -212,9 +180,7 @@ def test_everybody_takes_the_same_statements_and_leaves_the_same_rows_and_hints(
 
 
 @pytest.mark.parametrize("way", ["account_ref", "submitted"])
-def test_what_came_before_takes_no_more_statements(
-    make_account: MakeAccount, see: Callable[[Request], Seen], way: str
-) -> None:
+def test_what_came_before_takes_no_more_statements(make_account: MakeAccount, see: See, way: str) -> None:
     """One that stops an older reset takes as many as one that finds none."""
     fresh = see(of(make_account(), way))
     assert see(under_way(of(make_account(), way))).statements == fresh.statements
@@ -223,7 +189,7 @@ def test_what_came_before_takes_no_more_statements(
 
 @pytest.mark.usefixtures("_one_an_hour")
 def test_a_request_that_joins_counts_and_leaves_uses_as_any_other(
-    make_account: MakeAccount, see: Callable[[Request], Seen]
+    make_account: MakeAccount, see: See
 ) -> None:
     known, nobody = of(make_account(), "submitted"), {"submitted": "nobody@shop.example"}
     new = see(known)

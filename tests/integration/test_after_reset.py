@@ -218,6 +218,23 @@ def test_a_notice_that_cannot_be_stored_undoes_the_reset(
     assert SECRET_TEXT not in logged()
 
 
+@pytest.mark.parametrize("step", ["PasswordResetConfirmView.account_ref", "_phone"])
+def test_a_directory_that_raises_undoes_the_reset_and_tells_nobody_why(
+    client: Client, user: User, monkeypatch: pytest.MonkeyPatch, logged: Callable[[], str], step: str
+) -> None:
+    def away(*_: object) -> None:
+        raise RuntimeError(SECRET_TEXT)
+
+    page = opened(client, path_of_link(user))
+    with monkeypatch.context() as patch:
+        patch.setattr(f"resetdelivery.views.{step}", away)
+        assert set_password(client, page).status_code == 503
+    assert has_password(user, OLD)
+    assert "reset_undone" in logged()
+    assert [word for word in SECRET_TEXT.split() if word in logged()] == []
+    assert set_password(client, page).status_code == 302
+
+
 # At start.
 
 

@@ -195,8 +195,8 @@ def test_whoever_may_only_ask_learns_nothing_by_cancelling(account: Any, state: 
 
 def test_cancelling_touches_no_other_reset_of_the_account(shop: Service, account: Any) -> None:
     first = shop.ask(reset_fields(account), key="1").headers["Location"]
-    # Sent already, so that the second request does not join it.
-    Delivery.objects.update(attempts=1)
+    # Tried already, so that the second request does not join it.
+    Delivery.objects.update(lease_token=1, attempts=1)
     shop.ask(reset_fields(account), key="2")
     shop.call("POST", f"{first}/cancel")
     assert list(ResetIntent.objects.order_by("pk").values_list("cancel_reason", flat=True)) == [

@@ -8,6 +8,7 @@ import pytest
 
 from notifications.channels import Channel
 from notifications.outcome import OutcomeKind, Reason
+from resetdelivery.api import access
 from resetdelivery.cancellation import request_cancel
 from resetdelivery.directory import get_directory
 from resetdelivery.domain.api_key import Scope
@@ -51,6 +52,18 @@ def test_an_email_is_handed_out_once_and_for_no_cache(mailer: Service, account: 
     assert told["send_within_seconds"] == 15
     again = hold.ask("message")
     assert (again.status_code, problem(again)) == (409, "already-marked")
+
+
+def test_what_was_sent_is_reported_however_often_its_client_calls(
+    mailer: Service, account: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reset_for(account)
+    hold = held(mailer)
+    assert hold.ask("message").status_code == 200
+    monkeypatch.setattr(access, "admit_api_call", lambda _: 60.0)
+    answers = [hold.ask("outcome").status_code for _ in range(2)]
+    assert (answers, the_delivery().state) == ([200, 200], "accepted")
+    assert problem(hold.ask("renew")) == "too-many-requests"
 
 
 def test_the_link_in_a_message_leads_to_the_shop_and_not_to_the_private_listener(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from resetdelivery import broker
 from resetdelivery.models import Delivery, ResetIntent
 from resetdelivery.services import request_reset
 from tests.hosts.atomic_views import Spy
+from tests.hosts.host import run_host
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -85,3 +87,16 @@ def test_two_resets_of_one_transaction_are_both_hinted_at_its_end(
         assert published == []
     first, second = ids()
     assert published == [("sms", [first]), ("sms", [second])]
+
+
+def test_no_view_that_other_machines_call_is_in_a_transaction_of_any_database(tmp_path: Path) -> None:
+    program = (
+        "import django; django.setup(); from tests.hosts.atomic_urls import told; print(*told(), sep='\\n')"
+    )
+    done = run_host("atomic_everywhere", "-c", program, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    views = done.stdout.splitlines()
+    assert [view for view in views if view.endswith(" inside")] == ["ask inside"]
+    assert "receipt_callback outside" in views
+    # Those of the internal API, and the one of every address that has no other.
+    assert len(views) > 10

@@ -48,7 +48,7 @@ def test_one_that_was_asked_before_keeps_its_time_and_its_reason(reference: uuid
 
 
 def test_other_intents_of_the_account_are_left_alone(reference: uuid.UUID, account: Any) -> None:
-    Delivery.objects.update(attempts=1)
+    Delivery.objects.update(lease_token=1, attempts=1)
     other = request_reset(account_ref=str(account.pk), channels=["email"]).reference
     cancel_intent(reference)
     assert ResetIntent.objects.get(reference=other).cancel_requested_at is None

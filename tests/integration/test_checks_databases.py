@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage
-from django.db import connections
+from django.db import connection, connections
+from psycopg import IsolationLevel
 
 from resetdelivery.checks import database
 from tests.hosts.host import run_host
@@ -104,6 +105,59 @@ def test_other_databases_are_refused(monkeypatch: pytest.MonkeyPatch, vendor: st
 
 def test_postgresql_is_welcome(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found(monkeypatch, vendor="postgresql") == []
+
+
+def command_line(*levels: str) -> dict[str, Any]:
+    settings = [f"-c default_transaction_isolation={level}" for level in levels]
+    return {"options": " ".join(["-c statement_timeout=60s", *settings])}
+
+
+#: Options of a PostgreSQL database, and whether its transactions are READ COMMITTED with them.
+LEVELS: list[tuple[dict[str, Any], bool]] = [
+    ({}, True),
+    ({"isolation_level": IsolationLevel.READ_COMMITTED}, True),
+    ({"isolation_level": IsolationLevel.REPEATABLE_READ}, False),
+    ({"isolation_level": IsolationLevel.SERIALIZABLE}, False),
+    ({"isolation_level": IsolationLevel.READ_UNCOMMITTED}, False),
+    ({"isolation_level": int(IsolationLevel.READ_COMMITTED)}, True),
+    ({"isolation_level": int(IsolationLevel.REPEATABLE_READ)}, False),
+    ({"isolation_level": int(IsolationLevel.SERIALIZABLE)}, False),
+    ({"options": "-c statement_timeout=60s"}, True),
+    (command_line("serializable"), False),
+    (command_line(r"repeatable\ read"), False),
+    (command_line(r"Read\ Committed"), True),
+    ({"options": "-cDEFAULT_TRANSACTION_ISOLATION=serializable"}, False),
+    ({"options": "--default-transaction-isolation=serializable"}, False),
+    (command_line("serializable", r"read\ committed"), True),
+]
+
+
+@pytest.mark.parametrize(("options", "fits"), LEVELS)
+def test_postgresql_is_refused_any_isolation_but_read_committed(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], fits: bool
+) -> None:
+    assert numbers(found(monkeypatch, vendor="postgresql", OPTIONS=options)) == ([] if fits else ["E083"])
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("postgres_only")
+@pytest.mark.parametrize(("options", "fits"), LEVELS)
+def test_the_server_takes_such_options_for_what_the_check_does(options: dict[str, Any], fits: bool) -> None:
+    other = connection.copy()
+    other.settings_dict["OPTIONS"] = {**other.settings_dict["OPTIONS"], **options}
+    try:
+        other.set_autocommit(False)
+        with other.cursor() as cursor:
+            cursor.execute("SHOW transaction_isolation")
+            assert (cursor.fetchone() == ("read committed",)) is fits
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize("value", [None, "SERIALIZABLE", 7])
+def test_what_is_no_isolation_level_is_none_that_fits(monkeypatch: pytest.MonkeyPatch, value: object) -> None:
+    options = {"isolation_level": value}
+    assert numbers(found(monkeypatch, vendor="postgresql", OPTIONS=options)) == ["E083"]
 
 
 class Nowhere:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
 from celery import current_app
+from django.contrib.auth.views import PasswordResetCompleteView
 from django.core.checks import CheckMessage, run_checks
 from django.test import override_settings
+from django.urls import include, path, re_path
+from ninja import NinjaAPI
+
+from resetdelivery.api.routes import api
 
 CONSOLE = {"TRANSPORT": "notifications.console.ConsoleTransport"}
 SECRET = "planted-" + 40 * "s"
@@ -203,9 +209,33 @@ def test_an_admin_that_is_mounted_is_pointed_out(check: Check, settings: Any) ->
     assert "'/admin/'" in found()[0].msg
 
 
-def test_an_internal_api_beside_the_public_pages_is_pointed_out(check: Check, settings: Any) -> None:
-    settings.ROOT_URLCONF = "config.urls_internal"
-    assert "W067" in check()
+RESET_PAGE = path("", include("tests.hosts.reset_urls"))
+INTERNAL_API = "resetdelivery.api.urls"
+another_api = NinjaAPI(urls_namespace="another", docs_url=None, openapi_url=None)
+another_api.get("/delivery-health")(lambda request: {})
+
+
+@pytest.mark.parametrize(
+    ("patterns", "ids"),
+    [
+        ([path("", include(INTERNAL_API))], ["W067"]),
+        ([path("behind/", include(INTERNAL_API))], ["W067"]),
+        ([path("v1/", include([path("<tenant>/", include(INTERNAL_API))]))], ["W067"]),
+        ([re_path(r"^(?P<tenant>\w+)/", include((INTERNAL_API, "ours"), namespace="ours"))], ["W067"]),
+        ([path("api/", api.urls)], ["W067"]),
+        # Somebody's own pages, where the API's would be.
+        ([path("internal/delivery-health", PasswordResetCompleteView.as_view())], []),
+        ([path("api/", another_api.urls)], []),
+        ([path("receipts/", include("resetdelivery.urls_receipts"))], []),
+    ],
+)
+def test_an_internal_api_beside_the_public_pages_is_pointed_out(
+    check: Check, settings: Any, patterns: list[Any], ids: list[str]
+) -> None:
+    urlconf = ModuleType("urls")
+    urlconf.urlpatterns = [RESET_PAGE, *patterns]  # type: ignore[attr-defined]
+    settings.ROOT_URLCONF = urlconf
+    assert check() == ids
 
 
 def test_sessions_that_show_the_token_are_pointed_out(check: Check, settings: Any) -> None:

@@ -30,6 +30,7 @@ PRODUCTION = {
     "LIMITS_REDIS_URL": "rediss://limits:secret@redis.internal:6379/1",
     "SMS_SEGMENTS_PER_HOUR": "500",
     "SMS_SEGMENTS_PER_DAY": "2000",
+    "TRUSTED_PROXIES": "10.0.0.0/8",
 }
 
 
@@ -57,6 +58,13 @@ def test_this_project_without_its_keys_is_not_deployed() -> None:
     assert done.returncode == 1
     assert "resetdelivery.E060" in done.stderr
     assert "resetdelivery.W065" in done.stderr
+
+
+def test_this_project_behind_a_proxy_that_it_does_not_know_is_not_deployed() -> None:
+    done = deployed(TRUSTED_PROXIES="", LIMITS_REDIS_URL="redis://limits:secret@redis.internal:6379/1")
+    assert done.returncode == 1
+    assert "resetdelivery.W071" in done.stderr
+    assert "resetdelivery.W086" in done.stderr
 
 
 def test_two_pseudonym_keys_with_one_id_are_refused_without_being_shown() -> None:

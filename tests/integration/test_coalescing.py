@@ -1,4 +1,4 @@
-"""When a request joins the account's unsent intent, and when a new one takes its place."""
+"""When a request joins the account's intent that waits for a worker, and when a new one takes its place."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from django.db import connection
 
 from notifications.channels import Channel
 from notifications.testing import ScriptedTransport
+from resetdelivery.claims import release
 from resetdelivery.clock import database_now
 from resetdelivery.delivery import deliver
 from resetdelivery.domain.states import DeliveryState
 from resetdelivery.models import ChannelControl, Delivery, IdempotencyKey, ResetIntent
+from resetdelivery.recovery import sweep
 from resetdelivery.services import Admission, cancel_resets, request_reset
-from tests.conftest import UseTransport
-from tests.steps import BUSY, record, seconds, store, take
+from tests.conftest import UseTransport, age
+from tests.steps import BUSY, answer, record, seconds, store, take
 
 pytestmark = pytest.mark.django_db
 
@@ -67,22 +69,31 @@ def test_a_replay_of_a_joined_request_finds_the_same_intent(account: Any) -> Non
     assert (replay.reference, replay.replayed, replay.coalesced) == (first.reference, True, False)
 
 
-def test_a_row_that_a_worker_holds_but_has_not_sent_is_joined(account: Any) -> None:
-    first = ask(account)
-    take()
-    assert ask(account).reference == first.reference
-
-
 def more_channels(account: Any) -> dict[str, Any]:
     return {"channels": ["email", "sms"]}
 
 
+def a_claim(account: Any) -> None:
+    """Of nobody's row it would be the end, so what is held is joined no more than what has ended."""
+    take()
+
+
+def a_release(account: Any) -> None:
+    release(take(), using="default")
+
+
+def a_lease_that_ran_out(account: Any) -> None:
+    take()
+    age(60)
+    sweep()
+
+
 def an_attempt(account: Any) -> None:
-    record(take(ids=list(Delivery.objects.values_list("pk", flat=True))))
+    record(take())
 
 
 def a_failed_attempt(account: Any) -> None:
-    Delivery.objects.update(attempts=1)
+    answer(record(take()), BUSY)
 
 
 def an_end(account: Any) -> None:
@@ -121,6 +132,9 @@ def little_time_left(account: Any) -> None:
     "event",
     [
         more_channels,
+        a_claim,
+        a_release,
+        a_lease_that_ran_out,
         an_attempt,
         a_failed_attempt,
         an_end,

@@ -14,7 +14,7 @@ from django.test import Client
 
 import examples.marketplace
 import resetdelivery
-from resetdelivery.csp import HEADER, ContentSecurityPolicyMiddleware, policy_text
+from resetdelivery.csp import HEADER, PAGE_POLICY, ContentSecurityPolicyMiddleware, Policy, policy_text
 from resetdelivery.services import request_reset
 from resetdelivery.testing import deliver_now
 
@@ -22,6 +22,8 @@ SITE = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+BARE = "upgrade-insecure-requests; img-src a.example"
+NONCE = "<CSP_NONCE_SENTINEL>"
 ADDRESS = re.compile(r"(?:https?:)?//[^\s\"'<>]+")
 
 
@@ -46,11 +48,36 @@ def test_our_middleware_sends_what_djangos_would() -> None:
     assert answered().headers[HEADER] == SITE
 
 
-@pytest.mark.skipif(django.VERSION < (6, 0), reason="Django has a middleware of its own from 6.0 on")
-def test_both_write_a_policy_alike() -> None:
+#: What ``SECURE_CSP`` may hold in Django 6.1, and the header that comes of it.
+POLICIES: dict[str, tuple[Policy, str]] = {
+    "the site's": (django_settings.SECURE_CSP, SITE),
+    "the page's": (dict(PAGE_POLICY), policy_text(PAGE_POLICY)),
+    "tuple": ({"img-src": ("'self'", "data:")}, "img-src 'self' data:"),
+    "set": ({"img-src": {"data:", "'self'", "blob:"}}, "img-src 'self' blob: data:"),
+    "one source": ({"img-src": "'self'"}, "img-src 'self'"),
+    "one text of two": ({"img-src": "'self' data:"}, "img-src 'self' data:"),
+    "bare": ({"upgrade-insecure-requests": True, "img-src": ["a.example"]}, BARE),
+    "left out": ({"script-src": None, "img-src": "'self'", "style-src": False}, "img-src 'self'"),
+    "no source": ({"script-src": [], "img-src": "'self'", "style-src": ()}, "img-src 'self'"),
+    "nonce": (
+        {"script-src": ["'self'", NONCE], "style-src": [NONCE], "font-src": NONCE},
+        "script-src 'self'",
+    ),
+    "nothing left": ({"script-src": None}, ""),
+}
+
+
+@pytest.mark.parametrize(("policy", "header"), POLICIES.values(), ids=POLICIES)
+def test_a_policy_is_written_whatever_its_values_are(policy: Policy, header: str) -> None:
+    assert policy_text(policy) == header
+
+
+@pytest.mark.skipif(django.VERSION < (6, 1), reason="Django has had a middleware of its own since 6.0")
+@pytest.mark.parametrize("policy", [policy for policy, _ in POLICIES.values()], ids=POLICIES)
+def test_both_write_a_policy_alike(policy: Any) -> None:
     from django.utils.csp import build_policy  # type: ignore[import-not-found,unused-ignore]
 
-    assert policy_text(django_settings.SECURE_CSP) == build_policy(django_settings.SECURE_CSP)
+    assert policy_text(policy) == build_policy(policy)
 
 
 def test_a_pages_own_policy_is_left_alone() -> None:

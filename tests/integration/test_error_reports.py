@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -93,6 +95,12 @@ def test_a_report_shows_no_link(
     assert (token in report, uid in report) == (False, False)
 
 
+def personal(user: User, path: str, report: str) -> list[str]:
+    """What of ``user``, of the link and of the form is in ``report``."""
+    (uid, token), stored = path.split("/")[2:4], User.objects.get(pk=user.pk).password
+    return [word for word in (NEW, stored, token, uid, user.email) if word in report]
+
+
 @pytest.mark.parametrize("place", ["wait_seconds", "locked", "run_hooks", "get_directory"])
 def test_a_report_shows_no_password_and_no_account(
     browser: Client,
@@ -105,9 +113,40 @@ def test_a_report_shows_no_password_and_no_account(
     page = opened(browser, path)
     monkeypatch.setattr(views, place, broken)
     assert set_password(browser, page).status_code == 500
-    report, (uid, token) = report_of(mailed), path.split("/")[2:4]
-    stored = User.objects.get(pk=user.pk).password
-    assert [word for word in (NEW, stored, token, uid, "anna@shop.example") if word in report] == []
+    assert personal(user, path, report_of(mailed)) == []
+
+
+def test_what_a_directory_says_in_its_error_is_in_no_report(
+    browser: Client, user: User, monkeypatch: pytest.MonkeyPatch, mailed: list[str]
+) -> None:
+    path = path_of_link(user)
+    page = opened(browser, path)
+    monkeypatch.setattr(views, "_phone", broken)
+    assert set_password(browser, page).status_code == 503
+    report = "\n".join(mailed)
+    assert "Service Unavailable: /reset/[link]/" in report
+    assert "broken on purpose" not in report
+    assert personal(user, path, report) == []
+
+
+REPORT_RUNS = """
+import sys
+from types import SimpleNamespace
+import django.conf
+from resetdelivery.error_reports import LinkFreeReporter
+django.conf.settings.configure()
+for run in sys.argv[1:]:
+    match = SimpleNamespace(kwargs={"uidb64": run * 400_000})
+    reporter = LinkFreeReporter(SimpleNamespace(resolver_match=match), None, None, None)
+    reporter._without_links(5 * (run * 399_999 + " "))
+"""
+HANGS_SECONDS = 60
+
+
+def test_a_report_of_a_long_path_does_not_hang() -> None:
+    # A few seconds. One step for each pair of characters would take hours.
+    runs = ["~", ".", "=", "\u00fc", "-_", "a"]
+    subprocess.run([sys.executable, "-c", REPORT_RUNS, *runs], check=True, timeout=HANGS_SECONDS)
 
 
 @pytest.mark.parametrize("reporter", ["django.views.debug.ExceptionReporter"])

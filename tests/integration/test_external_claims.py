@@ -3,19 +3,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 
 from notifications.channels import Channel
+from resetdelivery import claims as protocol
+from resetdelivery import external
+from resetdelivery.claim_bounds import InvalidClaim
 from resetdelivery.clock import database_now
 from resetdelivery.conf import get_settings
 from resetdelivery.domain.states import DeliveryState
-from resetdelivery.external import InvalidClaim
 from resetdelivery.models import ChannelControl, Delivery, ProviderCircuit
 from tests.conftest import the_delivery
 from tests.integration.conftest import Settings
-from tests.integration.external_steps import (
-    claim,
-)
+from tests.integration.external_steps import LEASE, MAILER, claim
 from tests.steps import pause, seconds, store
 
 pytestmark = pytest.mark.django_db
@@ -39,10 +39,54 @@ def test_a_claim_takes_a_row_that_a_worker_of_ours_was_told_of_this_moment() -> 
     assert len(claim()) == 1
 
 
-def test_a_claim_without_a_channel_goes_on_with_the_next_one_up_to_its_limit() -> None:
+@pytest.mark.parametrize(
+    ("draw", "channels"), [(0.0, ["email", "email", "sms"]), (0.5, ["sms", "sms", "email"])]
+)
+def test_a_claim_without_a_channel_goes_on_with_the_next_one_up_to_its_limit(
+    draw: float, channels: list[str]
+) -> None:
     store(2, Channel.EMAIL, overdue=5)
     store(2, Channel.SMS, overdue=5)
-    assert [work.channel for work in claim(None, limit=3)] == ["email", "email", "sms"]
+    assert [work.channel for work in claim(None, limit=3, draw=draw)] == channels
+
+
+@pytest.mark.parametrize("busy", list(Channel))
+def test_a_busy_channel_leaves_no_other_one_waiting_for_ever(busy: Channel) -> None:
+    store(100, busy, overdue=5)
+    (other,) = set(Channel) - {busy}
+    (waiting,) = store(1, other, overdue=5)
+    asks: dict[str, Any] = {"sender": MAILER, "worker_id": "w1", "limit": 1, "lease_seconds": LEASE}
+    # By chance it would take this many once in 2**100 runs.
+    assert waiting.reference in {external.claim(**asks)[0].reference for _ in range(100)}
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Channel:
+    """A channel of which a claim loses the database."""
+
+    real = protocol.claim
+
+    def claim_or_fail(channel: Channel, **options: Any) -> list[protocol.Claimed]:
+        if channel is Channel.SMS:
+            raise OperationalError("the server said: marked-text")
+        return real(channel, **options)
+
+    monkeypatch.setattr(protocol, "claim", claim_or_fail)
+    return Channel.SMS
+
+
+def test_what_was_leased_before_a_failure_is_told(failing: Channel, caplog: pytest.LogCaptureFixture) -> None:
+    store(2, Channel.EMAIL, overdue=5)
+    assert [work.channel for work in claim(None)] == ["email", "email"]
+    assert "marked-text" not in caplog.text
+    assert "'error_class': 'OperationalError', 'event': 'claim_failed'" in caplog.text
+
+
+def test_a_failure_with_nothing_leased_is_one(failing: Channel) -> None:
+    store(1, Channel.EMAIL, overdue=5)
+    with pytest.raises(OperationalError):
+        claim(None, draw=0.5)
+    assert the_delivery().state == S.PENDING
 
 
 def test_a_claim_leaves_what_can_no_longer_help() -> None:

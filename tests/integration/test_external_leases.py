@@ -9,11 +9,12 @@ import pytest
 from django.db import connection
 
 from resetdelivery import external
+from resetdelivery.claim_bounds import InvalidClaim
 from resetdelivery.claims import Hold
 from resetdelivery.clock import database_now
 from resetdelivery.domain.external import owner_of
 from resetdelivery.domain.states import DeliveryState
-from resetdelivery.external import AlreadyMarked, InvalidClaim, StaleLease, give_back, hand_out
+from resetdelivery.external import AlreadyMarked, StaleLease, give_back, hand_out
 from resetdelivery.models import Attempt, Delivery
 from resetdelivery.recovery import sweep
 from tests.conftest import age, the_delivery

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.db import connection
 from notifications.channels import Channel
 from notifications.outcome import Outcome
 from notifications.testing import ScriptedTransport
+from resetdelivery.claims import Hold
 from resetdelivery.clock import database_now
 from resetdelivery.delivery import deliver
 from resetdelivery.domain.states import DeliveryState
@@ -27,7 +29,7 @@ from tests.integration.external_steps import (
     report,
     reset_for,
 )
-from tests.steps import ACCEPTED, BUSY, CUT, LOCKED_OUT, pause, seconds, store
+from tests.steps import ACCEPTED, BUSY, CUT, LOCKED_OUT, pause, seconds, store, take
 
 pytestmark = pytest.mark.django_db
 
@@ -50,6 +52,28 @@ def test_an_accepted_message_outside_does_not_open_a_channel_that_we_are_probing
     pause(paused=False, probing=True, pause_reason="misconfigured", probe_at=database_now(connection))
     report(hold)
     assert ChannelControl.objects.get().probing
+
+
+@pytest.mark.parametrize("take_one", [held, marked])
+@pytest.mark.parametrize(
+    "channel_state", [{"paused": True}, {"paused": False, "probing": True}], ids=["probe due", "probe died"]
+)
+def test_what_is_held_outside_keeps_no_probe_of_ours_waiting(
+    account: Any, take_one: Callable[[], Hold], channel_state: dict[str, Any]
+) -> None:
+    reset_for(account)
+    take_one()
+    store(2, overdue=5)
+    pause(pause_reason="misconfigured", probe_at=database_now(connection) - seconds(1), **channel_state)
+    (probe,) = take()
+    assert (probe.probe, take()) == (True, [])
+
+
+def test_a_worker_of_ours_on_a_host_called_api_is_none_outside() -> None:
+    store(2, overdue=5)
+    pause(pause_reason="misconfigured", probe_at=database_now(connection) - seconds(1))
+    assert len(take(owner="api:4711")) == 1
+    assert take(owner="api:4712") == []
 
 
 @pytest.mark.parametrize("outcome", [BUSY, LOCKED_OUT, ACCEPTED])

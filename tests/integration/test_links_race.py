@@ -5,17 +5,22 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.contrib.auth import views as auth_views
 from django.contrib.auth.forms import SetPasswordForm
-from django.db import connection, connections
+from django.contrib.auth.models import UserManager
+from django.db import connection, connections, models
 from django.test import Client
+from django.test.utils import isolate_apps
 
 from examples.marketplace.models import User
+from resetdelivery import directory as directory_module
+from resetdelivery import views
 from resetdelivery.directory import get_directory
 from resetdelivery.links import utc_now
 
@@ -28,10 +33,51 @@ WAITING_FOR_A_ROW = """
 """
 
 
+class _WithSomebody(UserManager[Any]):
+    """Accounts with what may not be there: PostgreSQL locks no such row."""
+
+    def get_queryset(self) -> models.QuerySet[Any]:
+        return super().get_queryset().select_related("invited_by")
+
+
+@pytest.fixture(params=["one table", "two tables"])
+def user_model(request: pytest.FixtureRequest) -> Iterator[type[User]]:
+    """The shop's user model, and one that inherits from it, with a table for this test alone."""
+    if request.param == "one table":
+        yield User
+        return
+    with isolate_apps("examples.marketplace"):
+
+        class Seller(User):
+            # Without a name there: the shop's own model is to know nothing of this one.
+            account = models.OneToOneField(User, models.CASCADE, parent_link=True, related_name="+")
+            invited_by = models.ForeignKey(User, models.CASCADE, null=True, related_name="+")
+
+            objects = _WithSomebody()
+
+            class Meta:
+                app_label = "marketplace"
+
+    with connection.schema_editor() as editor:
+        editor.create_model(Seller)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auth_views, "UserModel", Seller)
+        for module in (views, directory_module):
+            patch.setattr(module, "get_user_model", lambda: Seller)
+        get_directory.cache_clear()
+        yield Seller
+    get_directory.cache_clear()
+    with connection.schema_editor() as editor:
+        editor.delete_model(Seller)
+
+
 @pytest.fixture
-def page() -> Callable[[], tuple[Client, str]]:
+def page(user_model: type[User]) -> Callable[[], tuple[Client, str]]:
     """Makes browsers that have opened the one link: each a client and its page."""
-    ref = str(User.objects.create_user("anna", email="anna@shop.example", password="the old password").pk)
+    anna = user_model(username="anna", email="anna@shop.example")
+    anna.set_password("the old password")
+    anna.save()
+    ref = str(anna.pk)
     directory = get_directory()
     expires_at = utc_now().replace(microsecond=0) + dt.timedelta(minutes=10)
     link = urlsplit(directory.make_link(directory.get_many([ref])[ref], expires_at)).path

@@ -12,11 +12,13 @@ import pytest
 from django.core.management import call_command
 from jsonschema_rs import validator_for
 
+from resetdelivery.api import access
 from resetdelivery.api.document import PREFIX, openapi_document
 from resetdelivery.api.routes import api
 from resetdelivery.domain.api_key import Scope
 from tests.internal_api import Service, problem, service
 
+REFERENCE = "00000000-0000-4000-8000-000000000000"
 COMMITTED = Path(__file__).parents[2] / "docs" / "openapi.json"
 
 
@@ -72,7 +74,7 @@ def test_every_operation_names_its_scope_and_its_problems(
     assert operation["x-scope"] in list(Scope)
     assert operation["security"] == [{"Bearer": []}]
     answers = operation["responses"]
-    assert {"400", "401", "403", "422", "429", "500", "503"} <= set(answers)
+    assert {"400", "401", "403", "422", "500", "503"} <= set(answers)
     if "requestBody" in operation:
         assert {"413", "415"} <= set(answers)
     if "{" in path:
@@ -81,7 +83,17 @@ def test_every_operation_names_its_scope_and_its_problems(
         media_type = "application/json" if status < "400" else "application/problem+json"
         assert list(answer["content"]) == [media_type]
     assert "WWW-Authenticate" in answers["401"]["headers"]
-    assert all("Retry-After" in answers[status]["headers"] for status in ("429", "503"))
+    assert all("Retry-After" in answers[status]["headers"] for status in {"429", "503"} & set(answers))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("path", "method", "operation"), ALL)
+def test_an_operation_is_metered_if_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, path: str, method: str, operation: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(access, "admit_api_call", lambda _: 7.0)
+    answer = service().call(method.upper(), path.replace("{reference}", REFERENCE))
+    assert (answer.status_code == 429) is ("429" in operation["responses"])
 
 
 @pytest.mark.django_db
@@ -90,8 +102,7 @@ def test_an_operation_asks_for_the_scope_that_it_names(
     path: str, method: str, operation: dict[str, Any]
 ) -> None:
     without = service(scopes=set(Scope) - {Scope(operation["x-scope"])})
-    filled = path.replace("{reference}", "00000000-0000-4000-8000-000000000000")
-    assert problem(without.call(method.upper(), filled)) == "missing-scope"
+    assert problem(without.call(method.upper(), path.replace("{reference}", REFERENCE))) == "missing-scope"
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), ALL)

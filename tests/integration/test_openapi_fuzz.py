@@ -47,7 +47,7 @@ pytestmark = [
 
 SEED = 20_250_226
 LEAST_CASES = 5_000
-EXAMPLES = 500
+EXAMPLES = 550
 CHAINS = 60
 CHECKS = (
     "not_a_server_error",

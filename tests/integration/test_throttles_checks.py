@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, run_checks
 from tests.integration.conftest import Settings
 
 URL = "redis://:marked-password@127.0.0.1:6379/1"
-OURS = {f"resetdelivery.{kind}{number:03}" for kind in "EW" for number in range(84, 90)}
+OURS = {f"resetdelivery.{kind}{number:03}" for kind in "EW" for number in (71, *range(84, 90))}
 
 
 def found(*, deploy: bool = False) -> list[CheckMessage]:
@@ -70,19 +70,52 @@ def test_what_has_no_limit_is_named_before_it_is_deployed(
     assert ids() == []
 
 
-@pytest.mark.parametrize(("proxies", "expected"), [([], ["W086"]), (["10.0.0.0/8"], [])])
+@pytest.mark.parametrize(
+    ("sign", "value"),
+    [("SECURE_PROXY_SSL_HEADER", ("HTTP_X_FORWARDED_PROTO", "https")), ("SECURE_SSL_REDIRECT", True)],
+)
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [({}, ["W086"]), ({"TRUSTED_PROXIES": ["10.0.0.0/8"]}, []), ({"LIMITS_REDIS_URL": ""}, ["W084"])],
+)
 def test_a_proxy_that_is_not_named_is_one_caller(
-    change: Settings, settings: Any, proxies: list[str], expected: list[str]
+    change: Settings, settings: Any, sign: str, value: object, changed: dict[str, Any], expected: list[str]
 ) -> None:
-    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-    change(LIMITS_REDIS_URL=URL, SMS_SEGMENTS_PER_DAY=100, TRUSTED_PROXIES=proxies)
+    setattr(settings, sign, value)
+    change(**{"LIMITS_REDIS_URL": URL, "SMS_SEGMENTS_PER_DAY": 100, **changed})
     assert ids(deploy=True) == expected
 
 
 @pytest.mark.parametrize(
-    "url", ["127.0.0.1:marked-password", "rediss://:marked-password@h/?ssl_cert_reqs=none"]
+    ("url", "expected"),
+    [
+        ("redis://:marked-password@redis.internal:6379/1", ["W071"]),
+        ("redis://10.0.0.7/1", ["W071"]),
+        ("redis://localhost/1", []),
+        ("redis://[::1]:6379/1", []),
+        ("redis:///1", []),  # this machine's
+        ("rediss://redis.internal:6379/1", []),
+        ("unix:///run/redis.sock", []),
+        ("redis://redis.internal:port", ["E084"]),
+        ("", ["W084"]),
+    ],
+)
+def test_limits_on_another_machine_are_asked_over_tls(
+    change: Settings, url: str, expected: list[str]
+) -> None:
+    change(LIMITS_REDIS_URL=url, SMS_SEGMENTS_PER_DAY=100)
+    assert ids(deploy=True) == expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "127.0.0.1:marked-password",
+        "rediss://:marked-password@h/?ssl_cert_reqs=none",
+        "redis://:marked-password@h/",
+    ],
 )
 def test_no_check_shows_the_address(change: Settings, url: str) -> None:
-    change(LIMITS_REDIS_URL=url)
-    (message,) = found()
+    change(LIMITS_REDIS_URL=url, SMS_SEGMENTS_PER_DAY=100)
+    (message,) = found(deploy=True)
     assert "marked-password" not in f"{message.msg} {message.hint}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from notifications.testing import ScriptedTransport
 from resetdelivery.claims import Ready
 from resetdelivery.clock import database_now
 from resetdelivery.delivery import deliver, pass_gate
-from resetdelivery.domain.states import DeliveryState, IntentKind
+from resetdelivery.domain.states import DeliveryState
 from resetdelivery.external import NotSendable, hand_out
 from resetdelivery.models import Attempt, Delivery, ProviderCircuit
 from resetdelivery.poller import Poller
@@ -188,20 +187,6 @@ def test_a_worker_outside_is_bound_by_the_same_limits(
     with pytest.raises(NotSendable):
         hand_out(held("sms"))
     assert outcomes() == [(S.FAILED, "sms_budget_spent")]
-
-
-def test_a_notice_of_a_changed_password_pays_and_is_never_refused(
-    limits: redis.Redis[bytes], change: Settings, make_account: MakeAccount
-) -> None:
-    change(PREFIX_PER_HOUR=1, SMS_SEGMENTS_PER_HOUR=1)
-    wave = ready(make_account, "+4915112345001")
-    notice = [
-        dataclasses.replace(o, claimed=dataclasses.replace(o.claimed, kind=IntentKind.SECURITY_NOTICE))
-        for o in wave
-    ]
-    assert [len(within_limits(notice).ready) for _ in range(2)] == [1, 1]
-    ((_, verdict),) = within_limits(wave).refused
-    assert verdict.reason == "sms_budget_spent"
 
 
 def test_a_probe_that_is_refused_is_the_next_deliverys(

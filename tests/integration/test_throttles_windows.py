@@ -16,8 +16,8 @@ NOW = 20_000 * DAY_US
 def answers(now: int, *segments: int, hour: int | str = "", day: int | str = "") -> list[int]:
     """What the script says of messages to ranges of their own at a moment."""
     keys = [name for i in range(len(segments)) for name in (f"delivery {now} {i}", f"range {now} {i}")]
-    own = [value for count in segments for value in (60_000, count, 1)]
-    found: list[int] = run(WITHIN, ["spent", *keys], [HOUR_US, 20, hour, day, now, *own])
+    own = [value for count in segments for value in (60_000, count, 1, HOUR_US, 20)]
+    found: list[int] = run(WITHIN, ["spent", *keys], [hour, day, now, *own])
     return found
 
 

@@ -153,7 +153,7 @@ def test_a_shared_address_locks_its_intents_in_the_order_in_which_everybody_does
     first, second = (make_account(email="family@example.com") for _ in range(2))
     for account in (second, first):
         request_reset(account_ref=str(account.pk), channels=["email"])
-    Delivery.objects.update(attempts=1)
+    Delivery.objects.update(lease_token=1, attempts=1)
     older, newer = ResetIntent.objects.order_by("pk").values_list("pk", flat=True)
     table = ResetIntent._meta.db_table
     with ThreadPoolExecutor(1) as pool, holding() as cursor:

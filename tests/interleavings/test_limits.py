@@ -77,7 +77,7 @@ def ask_and_hand_over(ref: str) -> Admission:
     """A request that none can join: before anybody sees it, a provider has it."""
     with transaction.atomic():
         answer = ask(ref)
-        Delivery.objects.filter(intent__reference=answer.reference).update(attempts=1)
+        Delivery.objects.filter(intent__reference=answer.reference).update(lease_token=1, attempts=1)
     return answer
 
 

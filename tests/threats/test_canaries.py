@@ -135,6 +135,9 @@ ANYTHING = [
     "resetdelivery.external.report",
     "resetdelivery.external.pass_gate",
     "resetdelivery.gate.build_message",
+    "resetdelivery.directory.DjangoUserDirectory.get_many",
+    "resetdelivery.views.PasswordResetConfirmView.account_ref",
+    "resetdelivery.views._phone",
     "redis.commands.core.Script.__call__",
     HOOK,
 ]

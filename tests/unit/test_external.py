@@ -11,6 +11,7 @@ from resetdelivery.domain.decisions import Decision, Submission, decide
 from resetdelivery.domain.external import (
     MAX_WORKER_ID,
     decide_external,
+    in_turn,
     is_external,
     owner_of,
     sender_in,
@@ -34,6 +35,18 @@ def submission(*, life: float = 600, cancel_reason: str = "", attempts: int = 1)
         expires_at=NOW + dt.timedelta(seconds=life),
         cancel_reason=cancel_reason,
     )
+
+
+@pytest.mark.parametrize(
+    ("draw", "first"), [(0.0, "email"), (0.499, "email"), (0.5, "sms"), (0.999_999, "sms")]
+)
+def test_a_turn_begins_with_any_channel_and_leaves_none_out(draw: float, first: str) -> None:
+    found = in_turn(list(Channel), draw)
+    assert (found[0], set(found), len(found)) == (first, set(Channel), len(Channel))
+
+
+def test_one_channel_is_a_turn() -> None:
+    assert in_turn([Channel.SMS], 0.999_999) == [Channel.SMS]
 
 
 def room(model: type[Model], name: str) -> int:

@@ -114,10 +114,9 @@ class Stage:
         return found
 
     def clear(self) -> None:
-        """End every process that still runs."""
-        for running in self._started:
-            if running.is_alive:
-                running.kill()
+        """End every process that still runs, the last one to start first."""
+        for running in reversed(self._started):
+            running.end()
         self._started.clear()
 
     def _start(self, name: str, *arguments: str, **environment: str) -> Running:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import ipaddress
+import select
 import socket
 import ssl
 import threading
@@ -122,9 +123,10 @@ class TlsDoor:
 
     def __exit__(self, *_: object) -> None:
         for one in (self._listener, *self._open):
+            # Not the TLS object's own: a thread in the middle of reading would find that object gone.
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                socket.socket.shutdown(one, socket.SHUT_RDWR)
+        self._listener.close()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -133,18 +135,22 @@ class TlsDoor:
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        with contextlib.suppress(OSError), connection:
-            inside = self._context.wrap_socket(connection, server_side=True)
-            behind = socket.create_connection((LOOPBACK, self._behind))
+        with (
+            contextlib.suppress(OSError),
+            connection,
+            self._context.wrap_socket(connection, server_side=True) as inside,
+            socket.create_connection((LOOPBACK, self._behind)) as behind,
+        ):
             self._open += [inside, behind]
-            threading.Thread(target=self._pass_on, args=(behind, inside), daemon=True).start()
-            self._pass_on(inside, behind, counted=True)
+            while self._pass_on(inside, behind):
+                pass
 
-    def _pass_on(self, source: socket.socket, target: socket.socket, *, counted: bool = False) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                self.received += len(data) if counted else 0
-                target.sendall(data)
-        for one in (source, target):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+    def _pass_on(self, inside: ssl.SSLSocket, behind: socket.socket) -> bool:
+        """One thread for both directions, as OpenSSL wants it; ``False`` at the end of either."""
+        sources = [inside] if inside.pending() else select.select([inside, behind], [], [])[0]
+        for source in sources:
+            if not (data := source.recv(65536)):
+                return False
+            self.received += len(data) if source is inside else 0
+            (behind if source is inside else inside).sendall(data)
+        return True
