@@ -62,15 +62,16 @@ def through(door: TlsDoor, redis_broker: RedisBroker) -> str:
     return parts._replace(scheme="rediss", netloc=f":{parts.password}@{HOST}:{door.port}").geturl()
 
 
-def probe(url: str, ca_file: Path) -> str:
-    """Whether a process with this project's settings gets an answer."""
+def probe(url: str, ca_file: Path, *, server: str = "broker") -> str:
+    """Whether a process with this project's settings gets an answer; ``server`` may be ``limits`` as well."""
     inherited = {key: value for key, value in os.environ.items() if key != "CELERY_BROKER_URL"}
+    setting = {"broker": "REDIS_URL", "limits": "LIMITS_REDIS_URL"}[server]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.acceptance.harness.broker_probe"],
+        [sys.executable, "-m", f"tests.acceptance.harness.{server}_probe"],
         env={
             **inherited,
             "DJANGO_SETTINGS_MODULE": "config.settings",
-            "REDIS_URL": url,
+            setting: url,
             "REDIS_CA_FILE": str(ca_file),
         },
         cwd=ROOT,
@@ -142,29 +143,11 @@ def test_a_worker_delivers_over_tls(
     assert door.received > before
 
 
-def limits_asked(url: str, ca_file: Path) -> str:
-    """What a process with this project's settings says about a caller of the API."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.acceptance.harness.limits_probe"],
-        env={
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "config.settings",
-            "LIMITS_REDIS_URL": url,
-            "REDIS_CA_FILE": str(ca_file),
-        },
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
-
-
 def test_the_limits_are_asked_where_our_ca_signed(
     ours: Signer, open_door: OpenDoor, redis_broker: RedisBroker, tmp_path: Path
 ) -> None:
     door = open_door(ours.issue(tmp_path, HOST))
-    assert limits_asked(through(door, redis_broker), ours.file) == "answered"
+    assert probe(through(door, redis_broker), ours.file, server="limits") == "answered"
     assert door.received > 0
 
 
@@ -178,5 +161,5 @@ def test_the_limits_are_told_to_nobody_else(
     name: str,
 ) -> None:
     door = open_door(stranger if name == "a stranger's" else ours.issue(tmp_path, "another.internal"))
-    assert limits_asked(through(door, redis_broker), ours.file) == "unavailable"
+    assert probe(through(door, redis_broker), ours.file, server="limits") == "unavailable"
     assert door.received == 0

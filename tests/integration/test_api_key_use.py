@@ -73,11 +73,11 @@ def read_only() -> Iterator[None]:
     """A transaction in which nothing can be written."""
     postgres = connection.vendor == "postgresql"
     with connection.cursor() as cursor:
-        savepoint = transaction.savepoint()
-        cursor.execute("SET TRANSACTION READ ONLY" if postgres else "PRAGMA query_only = ON")
-        yield
-        # PostgreSQL forgets what was set since the savepoint.
-        transaction.savepoint_rollback(savepoint)
+        with transaction.atomic():
+            cursor.execute("SET TRANSACTION READ ONLY" if postgres else "PRAGMA query_only = ON")
+            yield
+            # PostgreSQL forgets what was set since the savepoint that this goes back to.
+            transaction.set_rollback(True)
         if not postgres:
             cursor.execute("PRAGMA query_only = OFF")
 
