@@ -19,6 +19,9 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=64, unique=True)),
                 ('created_at', models.DateTimeField()),
             ],
+            options={
+                'verbose_name': 'API client',
+            },
         ),
         migrations.CreateModel(
             name='ApiKey',
@@ -31,6 +34,9 @@ class Migration(migrations.Migration):
                 ('last_used_at', models.DateTimeField(null=True)),
                 ('revoked_at', models.DateTimeField(null=True)),
             ],
+            options={
+                'verbose_name': 'API key',
+            },
         ),
         migrations.CreateModel(
             name='AuditEntry',

@@ -12,5 +12,8 @@ class ApiClient(models.Model):
     name = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField()
 
+    class Meta:
+        verbose_name = "API client"
+
     def __str__(self) -> str:
         return self.name

@@ -22,6 +22,7 @@ class ApiKey(models.Model):
     revoked_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "API key"
         constraints = [
             models.CheckConstraint(name="resetdelivery_api_key_scoped", condition=~Q(scopes="")),
         ]
