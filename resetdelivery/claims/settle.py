@@ -84,11 +84,7 @@ def settle(
         steps = [_step(result, decision) for result, decision in zip(results, decisions, strict=True)]
         held = apply_steps(connection, cursor, steps, held_in=DeliveryState.SUBMITTING)
         settled = [
-            Settled(
-                result=result,
-                decision=decision,
-                fenced_out=result.marked.claimed.id not in held,
-            )
+            Settled(result=result, decision=decision, fenced_out=result.marked.claimed.id not in held)
             for result, decision in zip(results, decisions, strict=True)
         ]
         record_outcomes(connection, cursor, settled)
