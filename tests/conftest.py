@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.cache import cache
+from django.core.management import CommandError, call_command
+from django.db import OperationalError
+from django.test import testcases
 
 from notifications.channels import Channel
 from notifications.testing import ScriptedTransport
@@ -14,6 +17,27 @@ from resetdelivery import delivery
 from resetdelivery.models import Attempt, Delivery, LimitUse, ProviderCircuit, ResetIntent
 
 UseTransport = Callable[[Channel, ScriptedTransport], ScriptedTransport]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _flush_beside_others() -> Iterator[None]:
+    """Empty the tables also while a process that outlasts the test is in the middle of a step.
+
+    TRUNCATE and such a step can wait for each other; PostgreSQL then ends one of them.
+    """
+
+    def flush(name: str, *args: Any, **options: Any) -> Any:
+        for _ in range(9):
+            try:
+                return call_command(name, *args, **options)
+            except CommandError as error:
+                if not isinstance(error.__cause__, OperationalError):
+                    raise
+        return call_command(name, *args, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(testcases, "call_command", flush)
+        yield
 
 
 @pytest.fixture(autouse=True)
