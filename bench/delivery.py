@@ -67,7 +67,7 @@ def _light_load() -> None:
 @contextmanager
 def _settled_moments() -> Iterator[dict[str, float]]:
     """When each intent's attempt was settled: the attempt's log line follows that commit."""
-    from resetdelivery import attempt_log
+    from resetdelivery.telemetry import attempt_log
 
     moments: dict[str, float] = {}
     plain = attempt_log.write

@@ -17,7 +17,6 @@ from notifications.deadline import Deadline, boot_seconds
 from notifications.message import Message
 from notifications.outcome import Outcome, OutcomeKind, Reason
 from notifications.transport import Transport
-from resetdelivery import attempt_log
 from resetdelivery.claims import (
     Claimed,
     Marked,
@@ -37,6 +36,7 @@ from resetdelivery.gate import judge_batch
 from resetdelivery.lineup import Assigned, Share, assign, return_probe
 from resetdelivery.logs import get_logger
 from resetdelivery.models import Delivery
+from resetdelivery.telemetry import attempt_log
 from resetdelivery.throttles import conversion, sms
 from resetdelivery.transports import Provider, get_providers, get_transport
 

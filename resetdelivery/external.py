@@ -19,7 +19,6 @@ from django.views.decorators.debug import sensitive_variables
 from notifications.channels import Channel
 from notifications.message import Message
 from notifications.outcome import Outcome, OutcomeKind
-from resetdelivery import attempt_log
 from resetdelivery import claims as protocol
 from resetdelivery.claim_bounds import check_lease, check_limit, send_budget_seconds, wanted_channels
 from resetdelivery.claims import Claimed, Held, Hold, Marked, OnRecord, Ready, Result, Settled
@@ -32,6 +31,7 @@ from resetdelivery.domain.states import DeliveryState, IntentKind
 from resetdelivery.exceptions import ResetDeliveryError
 from resetdelivery.logs import get_logger
 from resetdelivery.models import Delivery
+from resetdelivery.telemetry import attempt_log
 from resetdelivery.throttles import conversion
 
 log = get_logger("resetdelivery.external")

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from resetdelivery.api.document import operation
 from resetdelivery.api.intent_fields import ChannelName
 from resetdelivery.domain.api_key import Scope
-from resetdelivery.health import channel_health
+from resetdelivery.telemetry.health import channel_health
 
 router = Router(tags=["health"])
 

@@ -16,7 +16,9 @@ class Attempt(models.Model):
 
     ``outcome`` is empty while the try runs; once ``ambiguous`` it stays so, and what a worker
     learns after it lost its lease goes to ``late_outcome``. ``receipt`` is what the provider said
-    later, the last word by rank, and ``receipt_at`` when we heard it.
+    later, the last word by rank, and ``receipt_at`` when we heard it. ``claimed_at`` is when the claim
+    that it belongs to was made, and ``lease_used`` the share of that claim's lease that had gone by
+    as the attempt was recorded.
     """
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="attempt_rows")
@@ -38,6 +40,9 @@ class Attempt(models.Model):
     receipt = models.CharField(max_length=16, default="", db_default="", choices=choices(ReceiptVerdict))
     receipt_reason = models.CharField(max_length=32, default="", db_default="")
     receipt_at = models.DateTimeField(null=True)
+    claimed_at = models.DateTimeField(null=True)
+    lease_used = models.FloatField(null=True)
+    late_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -51,6 +56,22 @@ class Attempt(models.Model):
                 name="resetdelivery_attempt_receipt",
                 condition=Q(receipt="", receipt_at=None)
                 | Q(receipt__in=values(ReceiptVerdict), receipt_at__isnull=False),
+            ),
+        ]
+        indexes = [
+            models.Index(name="resetdelivery_attempt_started", fields=["started_at"]),
+            models.Index(
+                name="resetdelivery_attempt_told",
+                fields=["receipt_at"],
+                condition=Q(receipt_at__isnull=False),
+            ),
+            models.Index(
+                name="resetdelivery_attempt_late", fields=["late_at"], condition=Q(late_at__isnull=False)
+            ),
+            models.Index(
+                name="resetdelivery_attempt_named",
+                fields=["started_at"],
+                condition=~Q(provider_reference=""),
             ),
         ]
 

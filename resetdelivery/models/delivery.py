@@ -9,6 +9,7 @@ from notifications.channels import Channel
 from notifications.outcome import OutcomeKind
 from resetdelivery.domain.reasons import ArmReason, SuppressReason
 from resetdelivery.domain.states import FINISHED_STATES, HELD_STATES, Authority, DeliveryState
+from resetdelivery.domain.telemetry import FirstHint
 from resetdelivery.models.choices import choices, values
 from resetdelivery.models.intent import ResetIntent
 
@@ -21,7 +22,7 @@ class Delivery(models.Model):
     published; null means that nobody was told and any worker may take it at once. ``arm_at`` is
     when a WAITING delivery is armed at the latest; once armed, when it was, with the reason.
     ``suppressed`` says which limit was used up at admission: it goes the way of every other, and
-    the gate ends it.
+    the gate ends it. ``first_hint`` is what became of the hint that its admission owed.
     """
 
     reference = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -45,6 +46,7 @@ class Delivery(models.Model):
     arm_at = models.DateTimeField(null=True)
     arm_reason = models.CharField(max_length=16, default="", db_default="", choices=choices(ArmReason))
     suppressed = models.CharField(max_length=32, default="", db_default="", choices=choices(SuppressReason))
+    first_hint = models.CharField(max_length=16, default="", db_default="", choices=choices(FirstHint))
 
     class Meta:
         verbose_name_plural = "deliveries"
@@ -98,6 +100,11 @@ class Delivery(models.Model):
                 name="resetdelivery_delivery_waiting",
                 fields=["arm_at"],
                 condition=Q(state=DeliveryState.WAITING.value),
+            ),
+            models.Index(
+                name="resetdelivery_delivery_ended",
+                fields=["finished_at"],
+                condition=Q(finished_at__isnull=False),
             ),
         ]
 

@@ -37,7 +37,11 @@ class ResetIntent(models.Model):
     cancel_reason = models.CharField(max_length=32, default="", choices=choices(CancelReason))
     state = models.CharField(max_length=16, choices=choices(IntentState), default=IntentState.OPEN)
     closed_at = models.DateTimeField(null=True)
+    # Empty where nothing is traced; else the span that admitted it (W3C Trace Context, 3.2).
     traceparent = models.CharField(max_length=55, default="")
+    trace_parent_span = models.CharField(max_length=16, default="", db_default="")
+    admission_seconds = models.FloatField(null=True)
+    traced_at = models.DateTimeField(null=True)
     scrubbed_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -78,7 +82,18 @@ class ResetIntent(models.Model):
                 name="resetdelivery_intent_open",
                 fields=["account_ref"],
                 condition=Q(state=IntentState.OPEN.value),
-            )
+            ),
+            models.Index(name="resetdelivery_intent_created", fields=["created_at"]),
+            models.Index(
+                name="resetdelivery_intent_scrub",
+                fields=["closed_at", "id"],
+                condition=Q(state=IntentState.CLOSED.value, scrubbed_at=None),
+            ),
+            models.Index(
+                name="resetdelivery_intent_trace",
+                fields=["id"],
+                condition=Q(state=IntentState.CLOSED.value, traced_at=None) & ~Q(traceparent=""),
+            ),
         ]
 
     def __str__(self) -> str:

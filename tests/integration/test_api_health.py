@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from resetdelivery.health import channel_health
 from resetdelivery.models import ChannelControl, Delivery
 from resetdelivery.services import request_reset
+from resetdelivery.telemetry.health import channel_health
 from tests.conftest import age
 from tests.integration.test_indexes import whole_scans
 from tests.internal_api import Service, service
