@@ -14,6 +14,9 @@ from tests.internal_api import Service, problem, reset_fields, service
 
 pytestmark = pytest.mark.django_db
 
+#: A reference that no intent has.
+NOBODYS = uuid.UUID(int=0)
+
 
 @pytest.fixture
 def shop(db: None) -> Service:
@@ -221,8 +224,8 @@ def test_a_suppressed_reset_is_cancelled_like_any_other_and_keeps_its_reason(
     ("scope", "method", "path"),
     [
         (Scope.INTENTS_CREATE, "POST", "/internal/reset-intents"),
-        (Scope.INTENTS_READ, "GET", f"/internal/reset-intents/{uuid.uuid4()}"),
-        (Scope.INTENTS_CREATE, "POST", f"/internal/reset-intents/{uuid.uuid4()}/cancel"),
+        (Scope.INTENTS_READ, "GET", f"/internal/reset-intents/{NOBODYS}"),
+        (Scope.INTENTS_CREATE, "POST", f"/internal/reset-intents/{NOBODYS}/cancel"),
         (Scope.HEALTH_READ, "GET", "/internal/delivery-health"),
     ],
 )

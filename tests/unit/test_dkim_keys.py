@@ -66,7 +66,7 @@ def test_a_key_is_read_in_each_of_its_forms(key: dict[str, Any]) -> None:
     assert selectors(read(key)) == ([key["selector"]], [])
 
 
-@pytest.mark.parametrize(("make", "text"), [(rsa, RSA_PEM), (ed25519, SEED + "\n")])
+@pytest.mark.parametrize(("make", "text"), [(rsa, RSA_PEM), (ed25519, SEED + "\n")], ids=["rsa", "ed25519"])
 def test_a_key_is_read_from_a_file(tmp_path: Path, make: Any, text: str) -> None:
     file = tmp_path / "dkim.key"
     file.write_text(text)

@@ -55,7 +55,7 @@ def test_an_ed25519_record_is_the_raw_key() -> None:
         ("", "no DKIM key record"),
         ("v=spf1 -all", "no DKIM key record"),
         (f"v=DKIM2; p={RSA_P}", "no DKIM key record"),
-        (f"v=DKIM1; k=ed25519; p={ED_P}", "k=ed25519"),
+        pytest.param(f"v=DKIM1; k=ed25519; p={ED_P}", "k=ed25519", id="k=ed25519"),
         ("v=DKIM1; k=rsa; p=", "revoked"),
         ("v=DKIM1; k=rsa", "revoked"),
         (record_text(OTHER), "another key"),
