@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from typing import Any
 
 import pytest
@@ -47,7 +48,7 @@ def test_each_row_of_a_wave_has_its_own_bucket(
     accounts = [make_account() for _ in range(3)]
     for account in accounts:
         request_reset(account_ref=str(account.pk), channels=["sms"])
-    buckets = iter(["1", "2", "3"])
+    buckets = itertools.cycle(["1", "2", "3"])
     # The package's name "mark" is the function.
     module = importlib.import_module("resetdelivery.claims.mark")
     monkeypatch.setattr(module, "segments_bucket", lambda _: next(buckets))
