@@ -179,6 +179,8 @@ if receipts_base_url := env.str("RECEIPTS_BASE_URL", default=""):
     RESETDELIVERY["RECEIPTS_BASE_URL"] = receipts_base_url
     RESETDELIVERY["RECEIPTS"] = {"twilio": {"auth_token": env.str("TWILIO_AUTH_TOKEN", default="")}}
     RESETDELIVERY["CHANNELS"]["sms"]["GIVES_RECEIPTS"] = True
+# Such as opentelemetry.exporter.otlp.proto.http.trace_exporter.OTLPSpanExporter, which OTEL_* sets up.
+RESETDELIVERY["TRACE_EXPORTER"] = env.str("TRACE_EXPORTER", default="")
 if link_keys := env.list("RESET_LINK_KEY", default=[]):
     RESETDELIVERY["LINK_KEYS"] = link_keys
 if pseudonym_keys := env.list("PSEUDONYM_KEY", default=[]):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,8 @@ from resetdelivery.domain.reasons import DeliveryReason
 from resetdelivery.domain.receipts import EarlyReceipts, with_receipts
 from resetdelivery.domain.retry import still_useful
 from resetdelivery.domain.states import DeliveryState
+from resetdelivery.domain.telemetry import CountedEvent
+from resetdelivery.telemetry.counts import What, count_all
 
 BATCH = 200
 _draw = random.SystemRandom().random
@@ -36,10 +39,23 @@ _LOST = Outcome(kind=OutcomeKind.AMBIGUOUS, reason=Reason.LOST)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutBack:
-    """How many rows went back to PENDING, and how many ended instead."""
+    """How many rows went back to PENDING, how many ended instead, and the ids of their intents."""
 
-    put_back: int
-    ended: int
+    put_back: int = 0
+    ended: int = 0
+    intents: frozenset[int] = frozenset()
+
+    @property
+    def rows(self) -> int:
+        """All of them."""
+        return self.put_back + self.ended
+
+    def __add__(self, other: PutBack) -> PutBack:
+        return PutBack(
+            put_back=self.put_back + other.put_back,
+            ended=self.ended + other.ended,
+            intents=self.intents | other.intents,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,22 +75,20 @@ class _Abandoned:
 
 def put_back_abandoned(*, using: str) -> PutBack:
     """Return or end every row whose lease ran out, in batches, until none is left."""
-    put_back = ended = 0
+    total = PutBack()
     while True:
-        steps = _put_back_some(using)
-        returned = sum(step.due_at is not None for step in steps)
-        put_back += returned
-        ended += len(steps) - returned
-        if len(steps) < BATCH:
-            return PutBack(put_back=put_back, ended=ended)
+        some = _put_back_some(using)
+        total += some
+        if some.rows < BATCH:
+            return total
 
 
-def _put_back_some(using: str) -> list[Step]:
+def _put_back_some(using: str) -> PutBack:
     connection = connections[using]
     with transaction.atomic(using=using), connection.cursor() as cursor:
         found = _find(connection, cursor)
         if not found:
-            return []
+            return PutBack()
         intents = [row.intent_id for row in found]
         cancels = lock_intents(connection, cursor, intents)
         found = _with_receipts(cursor, found)
@@ -88,9 +102,17 @@ def _put_back_some(using: str) -> list[Step]:
             steps = [step_of(row, cancels.get(row.intent_id, ""), settings, now) for row in rows]
             held = apply_steps(connection, cursor, steps, held_in=held_in)
             done += [step for step in steps if step.id in held]
-        _mark_lost(connection, cursor, [row for row in found if row.state is DeliveryState.SUBMITTING], done)
+        ids = {step.id for step in done}
+        recovered = [row for row in found if row.id in ids]
+        _mark_lost(connection, cursor, recovered)
+        count_all(connection, Counter(_recovered(row) for row in recovered))
         move_on(connection, cursor, intents)
-    return done
+    put_back = sum(step.due_at is not None for step in done)
+    return PutBack(
+        put_back=put_back,
+        ended=len(done) - put_back,
+        intents=frozenset(row.intent_id for row in recovered),
+    )
 
 
 def _with_receipts(cursor: CursorWrapper, rows: Sequence[_Abandoned]) -> list[_Abandoned]:
@@ -170,15 +192,15 @@ def _step(row: _Abandoned, decision: Decision, settings: Settings, outcome: str)
     )
 
 
+def _recovered(row: _Abandoned) -> What:
+    return CountedEvent.LEASE_RECOVERED, row.channel, row.state.value
+
+
 def _mark_lost(
-    connection: BaseDatabaseWrapper,
-    cursor: CursorWrapper,
-    submitting: Sequence[_Abandoned],
-    done: Sequence[Step],
+    connection: BaseDatabaseWrapper, cursor: CursorWrapper, recovered: Sequence[_Abandoned]
 ) -> None:
     """Close the attempts whose worker did not come back, as ambiguous."""
-    ids = {step.id for step in done}
-    rows = [(row.id, row.token) for row in submitting if row.id in ids]
+    rows = [(row.id, row.token) for row in recovered if row.state is DeliveryState.SUBMITTING]
     if not rows:
         return
     cursor.execute(

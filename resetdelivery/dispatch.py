@@ -10,19 +10,26 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.dispatch import receiver
 
 from notifications.channels import Channel
 from resetdelivery import broker, fallback
 from resetdelivery.claims.follow import armed
+from resetdelivery.claims.sql import DELIVERY, INTENT, lock_sql, marks
+from resetdelivery.clock import after_sql
 from resetdelivery.conf import Dispatch, get_settings
 from resetdelivery.domain.states import DeliveryState
+from resetdelivery.domain.telemetry import FirstHint
 from resetdelivery.logs import get_logger
 from resetdelivery.models import Delivery
 
 log = get_logger("resetdelivery.dispatch")
 
 DELIVER_TASK = "resetdelivery.deliver"
+#: For how long after its admission it may still turn out that a hint did not get through: what is
+#: counted of hints is counted later than that.
+FIRST_HINT_SECONDS = 20.0
 
 
 def hint_after_commit(deliveries: Iterable[Delivery], *, using: str) -> None:
@@ -55,19 +62,24 @@ def _hint_all(by_channel: dict[Channel, list[int]], using: str) -> None:
 
 
 def _hint_or_note(channel: Channel, ids: Sequence[int], using: str) -> None:
-    if not hint(channel, ids):
-        note_unhinted(ids, using=using)
+    became = _hinted(channel, ids)
+    if became is not FirstHint.PUBLISHED:
+        note_unhinted(ids, using=using, first_hint=became)
 
 
 def hint(channel: Channel, ids: Sequence[int]) -> bool:
     """Publish one hint unless enough stand in the queue already; whether one was published."""
+    return _hinted(channel, ids) is FirstHint.PUBLISHED
+
+
+def _hinted(channel: Channel, ids: Sequence[int]) -> FirstHint:
     settings = get_settings()
     try:
         if broker.queue_length(settings.channel(channel).queue) >= settings.hint_backlog:
-            return False
+            return FirstHint.SUPPRESSED
     except broker.BrokerUnavailable:
-        return False
-    return publish_hint(channel, ids)
+        return FirstHint.FAILED
+    return FirstHint.PUBLISHED if publish_hint(channel, ids) else FirstHint.FAILED
 
 
 def publish_hint(channel: Channel, ids: Sequence[int]) -> bool:
@@ -80,16 +92,37 @@ def publish_hint(channel: Channel, ids: Sequence[int]) -> bool:
     return True
 
 
-def note_unhinted(ids: Sequence[int], *, using: str) -> None:
+def note_unhinted(ids: Sequence[int], *, using: str, first_hint: FirstHint = FirstHint.NONE) -> None:
     """Write down that nobody was told of these rows after all.
 
-    Waits for no lock: a row that somebody holds is being moved on, or is hinted at by the sweep.
+    ``first_hint`` is what became of the hint that their admissions owed; where such a hint was taken
+    for published, it says so now, unless that is too long ago and counted. Waits for no lock: a row
+    that somebody holds is being moved on, or is hinted at by the sweep.
     """
-    with transaction.atomic(using=using):
-        rows = Delivery.objects.using(using).filter(pk__in=ids, state=DeliveryState.PENDING)
-        can_skip = connections[using].features.has_select_for_update_skip_locked
-        free = rows.select_for_update(skip_locked=can_skip)
-        rows.filter(pk__in=list(free.order_by("pk").values_list("pk", flat=True))).update(hinted_at=None)
+    connection = connections[using]
+    named = sorted(set(ids))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            WITH free AS MATERIALIZED (
+                SELECT id FROM {DELIVERY} WHERE id IN ({marks(named)})
+                ORDER BY id {lock_sql(connection, "skip")}
+            )
+            UPDATE {DELIVERY} SET
+                hinted_at = CASE WHEN state = 'pending' THEN NULL ELSE hinted_at END,
+                first_hint = CASE WHEN %s <> '' AND first_hint = 'published' AND {_is_new_sql(connection)}
+                    THEN %s ELSE first_hint END
+            WHERE id IN (SELECT id FROM free)
+            """,
+            [*named, first_hint.value, -FIRST_HINT_SECONDS, first_hint.value],
+        )
+
+
+def _is_new_sql(connection: BaseDatabaseWrapper) -> str:
+    return (
+        f"EXISTS (SELECT 1 FROM {INTENT} i WHERE i.id = {DELIVERY}.intent_id "
+        f"AND i.created_at > {after_sql(connection)})"
+    )
 
 
 def _deliver_here(by_channel: dict[Channel, list[int]], using: str) -> None:

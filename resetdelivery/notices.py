@@ -7,6 +7,7 @@ alike. It holds no link, answers to no limit on resets, and neither ends a reset
 from __future__ import annotations
 
 import datetime as dt
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +21,11 @@ from resetdelivery.clock import database_now
 from resetdelivery.conf import Dispatch, get_settings
 from resetdelivery.directory import Account, get_directory
 from resetdelivery.domain.states import Authority, IntentKind, Strategy
+from resetdelivery.domain.telemetry import FirstHint
 from resetdelivery.exceptions import StepFailed, without_text
 from resetdelivery.models import Delivery, IdempotencyKey, ResetIntent
 from resetdelivery.pseudonyms import every_pseudonym, pseudonym
+from resetdelivery.telemetry.traces import admission_context
 from resetdelivery.template_choice import own_locale
 
 #: The purpose of everything keyed here. A notice's account digest is no reset's: a worker of a release
@@ -83,11 +86,14 @@ def _told(account: Account, using: str) -> Notice | None:
 
 @sensitive_variables()
 def _stored(account: Account, channels: Sequence[Channel], using: str) -> Notice:
-    settings = get_settings()
+    settings, began = get_settings(), time.monotonic()
     now = database_now(connections[using])
+    reference = uuid.uuid4()
     digest = str(pseudonym(PURPOSE, account.ref, account.state))
     intent = ResetIntent.objects.using(using).create(
         kind=IntentKind.SECURITY_NOTICE,
+        reference=reference,
+        **admission_context(reference, began=began),
         account_ref=account.ref,
         account_digest=digest,
         strategy=Strategy.ALL,
@@ -109,6 +115,7 @@ def _stored(account: Account, channels: Sequence[Channel], using: str) -> Notice
 def _deliveries(intent: ResetIntent, channels: Sequence[Channel]) -> list[Delivery]:
     settings = get_settings()
     now = intent.created_at
+    hints = settings.dispatch is Dispatch.BROKER
     return [
         Delivery(
             intent=intent,
@@ -121,7 +128,8 @@ def _deliveries(intent: ResetIntent, channels: Sequence[Channel]) -> list[Delive
                 intent.expires_at, (now + settings.channel(channel).max_lifetime).replace(microsecond=0)
             ),
             # The hint follows the commit; where it fails, dispatch takes this back.
-            hinted_at=now if settings.dispatch is Dispatch.BROKER else None,
+            hinted_at=now if hints else None,
+            first_hint=FirstHint.PUBLISHED if hints else FirstHint.NONE,
         )
         for position, channel in enumerate(channels)
     ]

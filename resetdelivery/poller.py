@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 from django.db import close_old_connections
 
 from notifications.channels import Channel
-from resetdelivery import fallback, recovery, retention
+from resetdelivery import fallback, upkeep
 from resetdelivery.conf import get_settings
 from resetdelivery.delivery import deliver
 from resetdelivery.exceptions import without_text
@@ -21,8 +22,12 @@ log = get_logger("resetdelivery.poller")
 
 #: Between two looks at how many text messages lead to resets.
 CONVERSION_SECONDS = 300.0
-#: Between two looks at what is no longer of use.
-PURGE_SECONDS = 600.0
+#: What runs beside deliveries, each in a thread of its own, and the seconds between two runs of it.
+UPKEEP: tuple[tuple[Callable[[], None], float], ...] = (
+    (upkeep.roll_up, 10.0),
+    (upkeep.export_traces, 10.0),
+    (upkeep.purge, 600.0),
+)
 
 
 class Poller:
@@ -43,27 +48,32 @@ class Poller:
         signal.signal(signal.SIGINT, handler)
 
     def run_once(self) -> int:
-        """One step of recovery, of purging, of arming and of every channel; how many deliveries were claimed.
+        """A step of all that :meth:`run` does; how many deliveries were claimed.
 
         :class:`~resetdelivery.exceptions.StepFailed` if a step of it raised.
         """
         return without_text(self._round)
 
     def _round(self) -> int:
-        self._recover()
-        self._purge()
-        fallback.arm_due()
-        return sum(self._deliver(channel) for channel in self._settings.channels)
+        claimed: list[int] = []
+        rounds = [partial(self._note_claimed, channel, claimed) for channel in self._settings.channels]
+        _each(self._recover, fallback.arm_due, *rounds, *(step for step, _ in UPKEEP))
+        return sum(claimed)
+
+    def _note_claimed(self, channel: Channel, claimed: list[int]) -> None:
+        claimed.append(self._deliver(channel))
 
     def run(self) -> None:
         """Poll, each channel in its own thread so that a slow one holds up no other."""
         rounds = [self._channel_round(channel) for channel in self._settings.channels]
         threads = [
-            threading.Thread(target=self._rounds, args=(step, self._poll_seconds()))
-            for step in (fallback.arm_due, *rounds)
+            threading.Thread(target=self._rounds, args=(step, pause_seconds))
+            for step, pause_seconds in (
+                *((step, self._poll_seconds()) for step in (fallback.arm_due, *rounds)),
+                (check_conversion, CONVERSION_SECONDS),
+                *UPKEEP,
+            )
         ]
-        threads.append(threading.Thread(target=self._rounds, args=(check_conversion, CONVERSION_SECONDS)))
-        threads.append(threading.Thread(target=self._rounds, args=(self._purge, PURGE_SECONDS)))
         for thread in threads:
             thread.start()
         self._rounds(self._recover, self._settings.sweep_interval.total_seconds())
@@ -89,9 +99,19 @@ class Poller:
     def _deliver(self, channel: Channel) -> int:
         return deliver(channel, until=self._stopping.is_set, fill_at_once=True)
 
-    def _purge(self) -> None:
-        retention.purge_limit_uses()
-
     def _recover(self) -> None:
-        recovery.sweep()
-        recovery.expire_overdue()
+        _each(upkeep.sweep, upkeep.expire_overdue)
+
+
+def _each(*steps: Callable[[], object]) -> None:
+    """Run the steps in order, each whatever became of those before it; then raise the first error."""
+    first: Exception | None = None
+    for step in steps:
+        try:
+            step()
+        except Exception as error:
+            if first:
+                log.error("poll_round_failed", error_class=type(error).__name__)
+            first = first or error
+    if first:
+        raise first

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import connections, router, transaction
@@ -20,6 +21,8 @@ from resetdelivery.claims.sql import ATTEMPT, DELIVERY, lock_intents, marks
 from resetdelivery.clock import now_sql
 from resetdelivery.domain.receipts import MOVED, outranked
 from resetdelivery.models import Attempt
+from resetdelivery.telemetry import counts
+from resetdelivery.telemetry.traces import export_again
 
 
 class RecordedReceipt(enum.StrEnum):
@@ -65,6 +68,8 @@ def _record(receipt: Receipt, found: _Found, alias: str) -> RecordedReceipt:
         moved = _move(connection, cursor, found, receipt)
         if moved:
             move_on(connection, cursor, [found.intent])
+        if moved and receipt.verdict is ReceiptVerdict.FAILED:
+            export_again(cursor, [found.intent])
     return RecordedReceipt.MOVED if moved else RecordedReceipt.STORED
 
 
@@ -79,11 +84,27 @@ def _find(reference: uuid.UUID, alias: str) -> _Found | None:
 
 
 def _store(connection: BaseDatabaseWrapper, cursor: CursorWrapper, found: _Found, receipt: Receipt) -> bool:
-    weaker = ["", *outranked(receipt.verdict)]
+    if _write(connection, cursor, found, receipt, over=[""]):
+        return True
+    before = counts.told(connection, found.attempt)
+    if not _write(connection, cursor, found, receipt, over=outranked(receipt.verdict)):
+        return False
+    counts.keep_told(connection, before)
+    return True
+
+
+def _write(
+    connection: BaseDatabaseWrapper,
+    cursor: CursorWrapper,
+    found: _Found,
+    receipt: Receipt,
+    *,
+    over: Sequence[str],
+) -> bool:
     cursor.execute(
         f"UPDATE {ATTEMPT} SET receipt = %s, receipt_reason = %s, receipt_at = {now_sql(connection)} "
-        f"WHERE id = %s AND receipt IN ({marks(weaker)})",
-        [receipt.verdict.value, receipt.reason.value, found.attempt, *weaker],
+        f"WHERE id = %s AND receipt IN ({marks(over)})",
+        [receipt.verdict.value, receipt.reason.value, found.attempt, *over],
     )
     return bool(cursor.rowcount)
 

@@ -6,6 +6,7 @@ states by compare-and-set under the intents' locks.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,8 +22,11 @@ from resetdelivery.clock import after_sql, now_sql, seconds_between_sql
 from resetdelivery.conf import Dispatch, Recovery, Settings, get_settings
 from resetdelivery.domain.lease import waves
 from resetdelivery.domain.reasons import DeliveryReason
+from resetdelivery.domain.telemetry import CountedEvent, FirstHint
 from resetdelivery.logs import get_logger
 from resetdelivery.models import Delivery
+from resetdelivery.telemetry import traces
+from resetdelivery.telemetry.counts import count_all
 
 log = get_logger("resetdelivery.recovery")
 
@@ -85,12 +89,16 @@ def sweep(*, using: str | None = None) -> Swept:
         return Swept()
     if settings.recovery is Recovery.OBSERVE:
         return _observed(alias)
+    began = time.monotonic()
     # Leases first and without a bound: only hints may wait for another run.
     returned = put_back_abandoned(using=alias)
+    seconds = time.monotonic() - began
     hinted = _hint_forgotten(alias, settings) if settings.dispatch is Dispatch.BROKER else 0
     swept = Swept(put_back=returned.put_back, ended=returned.ended, hinted=hinted)
     if swept != Swept():
         log.info("swept", put_back=swept.put_back, ended=swept.ended, hinted=swept.hinted)
+    # Last, for it may wait a few seconds for the collector.
+    traces.swept(intents=returned.intents, rows=returned.rows, seconds=seconds, using=alias)
     return swept
 
 
@@ -166,11 +174,28 @@ def _hint_channel(
     if not _has_room(connection, channel):
         return 0
     ids = _take_hints(connection, channel, condition, params)
+    published = _publish(channel, ids)
+    count_all(
+        connection,
+        {
+            (CountedEvent.LATER_HINT, channel, FirstHint.PUBLISHED): published,
+            (CountedEvent.LATER_HINT, channel, FirstHint.FAILED): len(ids) - published,
+        },
+    )
+    if published == len(ids):
+        return published
+    dispatch.note_unhinted(ids, using=connection.alias)
+    return 0
+
+
+def _publish(channel: Channel, ids: Sequence[int]) -> int:
+    """Hint at ``ids``, a message for a few of them each, until one fails; of how many was told."""
+    published = 0
     for some in waves(ids, HINT_SIZE):
         if not dispatch.publish_hint(channel, some):
-            dispatch.note_unhinted(ids, using=connection.alias)
-            return 0
-    return len(ids)
+            break
+        published += len(some)
+    return published
 
 
 def _has_room(connection: BaseDatabaseWrapper, channel: Channel) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 def beat_schedule(
     *, queue: str = "control", wake_seconds: float = 1.0, sweep_seconds: float = 10.0
 ) -> dict[str, dict[str, Any]]:
-    """The periodic tasks: wake due retries, sweep and expire work, look after what is counted."""
+    """The periodic tasks: wake due retries, sweep and expire work, count and clean up."""
     return {
         f"resetdelivery {name}": {
             "task": f"resetdelivery.{name}",
@@ -24,6 +24,8 @@ def beat_schedule(
             ("sweep", sweep_seconds),
             ("expire_overdue", sweep_seconds),
             ("check_conversion", 300.0),
+            ("roll_up", 10.0),
+            ("export_traces", 10.0),
             ("purge", 600.0),
         )
     }

@@ -13,7 +13,7 @@ from typing import ParamSpec
 from celery import Task, shared_task
 
 from notifications.channels import Channel
-from resetdelivery import delivery, dispatch, recovery, retention
+from resetdelivery import delivery, dispatch, recovery, upkeep
 from resetdelivery.conf import get_settings
 from resetdelivery.exceptions import without_text
 from resetdelivery.logs import get_logger
@@ -77,13 +77,13 @@ def wake_due() -> None:
 @_task("resetdelivery.sweep")
 def sweep() -> None:
     """Put back abandoned work."""
-    recovery.sweep()
+    upkeep.sweep()
 
 
 @_task("resetdelivery.expire_overdue")
 def expire_overdue() -> None:
     """End work that is past help."""
-    recovery.expire_overdue()
+    upkeep.expire_overdue()
 
 
 @_task("resetdelivery.check_conversion")
@@ -92,10 +92,22 @@ def check_conversion() -> None:
     conversion.check_conversion()
 
 
+@_task("resetdelivery.roll_up")
+def roll_up() -> None:
+    """Count what happened by the minute."""
+    upkeep.roll_up()
+
+
+@_task("resetdelivery.export_traces")
+def export_traces() -> None:
+    """Export the traces of what ended."""
+    upkeep.export_traces()
+
+
 @_task("resetdelivery.purge")
 def purge() -> None:
     """Delete what is no longer of use."""
-    retention.purge_limit_uses()
+    upkeep.purge()
 
 
 def _channel(name: object) -> Channel | None:

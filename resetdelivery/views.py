@@ -29,6 +29,7 @@ from resetdelivery.links import ResetTokenGenerator
 from resetdelivery.logs import get_logger
 from resetdelivery.page_headers import harden, name_hidden_origin, referrer_policy
 from resetdelivery.services import notify_password_changed
+from resetdelivery.telemetry import traces
 from resetdelivery.throttles.callers import wait_seconds
 from resetdelivery.throttles.conversion import note_used
 from resetdelivery.throttles.decorators import too_many_requests
@@ -99,6 +100,8 @@ class PasswordResetConfirmView(DjangoPasswordResetConfirmView):
         except _NotChanged:
             return self._try_again()
         is_refused = response.status_code == 200 and not self.validlink
+        if is_refused:
+            traces.stale_token()
         wait = self._seconds_after_failure(kwargs["uidb64"]) if is_refused else 0.0
         return too_many_requests(request, wait) if wait else response
 

@@ -102,7 +102,7 @@ def age(seconds: float) -> None:
     shifts = {
         ResetIntent: ("created_at", "expires_at", "cancel_requested_at", "closed_at"),
         Delivery: ("due_at", "expires_at", "lease_expires_at", "hinted_at", "finished_at", "arm_at"),
-        Attempt: ("started_at", "finished_at", "receipt_at"),
+        Attempt: ("started_at", "finished_at", "receipt_at", "claimed_at", "late_at"),
         ProviderCircuit: ("open_until", "opened_at"),
         LimitUse: ("used_at",),
     }

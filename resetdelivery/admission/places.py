@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,8 +16,10 @@ from resetdelivery.conf import Dispatch
 from resetdelivery.domain.limits import Suppression
 from resetdelivery.domain.reasons import CancelReason
 from resetdelivery.domain.states import DeliveryState, Strategy
+from resetdelivery.domain.telemetry import FirstHint
 from resetdelivery.models import Delivery, ResetIntent
 from resetdelivery.pseudonyms import pseudonym
+from resetdelivery.telemetry.traces import admission_context
 from resetdelivery.template_choice import own_locale
 
 #: No account's reference: what it stands in for then stops nobody's intents.
@@ -59,7 +62,10 @@ def find_place(terms: Terms, ref: str, suppressed: Suppression) -> Place:
 def _new_intent(terms: Terms, ref: str, reason: CancelReason | None) -> ResetIntent:
     account = terms.accounts.get(ref)
     request, settings = terms.request, terms.settings
+    reference = uuid.uuid4()
     return ResetIntent.objects.using(terms.using).create(
+        reference=reference,
+        **admission_context(reference, began=terms.began),
         account_ref=ref,
         account_digest=str(pseudonym(*terms.digest_parts(ref))),
         strategy=request.strategy,
@@ -78,7 +84,7 @@ def _new_deliveries(terms: Terms, intent: ResetIntent, suppressed: Suppression) 
     Suppressed ones as well, for the gate to end: who asks learns nothing from what is stored here.
     """
     waits = terms.request.strategy is Strategy.FALLBACK
-    hinted = terms.settings.dispatch is Dispatch.BROKER
+    hints = terms.settings.dispatch is Dispatch.BROKER
     deliveries = [
         Delivery(
             intent=intent,
@@ -91,7 +97,8 @@ def _new_deliveries(terms: Terms, intent: ResetIntent, suppressed: Suppression) 
             arm_at=arm_at if waits and position else None,
             suppressed=suppressed.of_delivery(channel),
             # The hint follows the commit; where it fails, dispatch takes this back.
-            hinted_at=terms.now if hinted and not (waits and position) else None,
+            hinted_at=terms.now if hints and not (waits and position) else None,
+            first_hint=FirstHint.PUBLISHED if hints and not (waits and position) else FirstHint.NONE,
         )
         for position, (channel, arm_at) in enumerate(terms.turns())
     ]

@@ -12,6 +12,7 @@ from resetdelivery.domain.request import ResetRequest
 from resetdelivery.exceptions import IdempotencyConflict
 from resetdelivery.models import IdempotencyKey, ResetIntent
 from resetdelivery.pseudonyms import every_pseudonym, is_pseudonym_of, pseudonym
+from resetdelivery.telemetry import traces
 
 
 @sensitive_variables()
@@ -29,6 +30,7 @@ def find_replay(request: ResetRequest, using: str) -> Admission | None:
     if known is None:
         return None
     if not is_pseudonym_of(known.request_digest, "request", request_text(request.fingerprint())):
+        traces.key_conflict(known.intent)
         raise IdempotencyConflict
     return Admission(reference=known.intent.reference, expires_at=known.intent.expires_at, replayed=True)
 

@@ -21,7 +21,10 @@ from resetdelivery.rollout import authorities
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The request with what it is measured by; ``now`` is the database's, under the locks."""
+    """The request with what it is measured by; ``now`` is the database's, under the locks.
+
+    ``began`` is ``time.monotonic()`` as the admission began.
+    """
 
     request: ResetRequest
     settings: Settings
@@ -30,6 +33,7 @@ class Terms:
     now: dt.datetime
     expires_at: dt.datetime
     using: str
+    began: float
 
     def legacy_channels(self) -> tuple[Channel, ...]:
         """Those of the request's channels that somebody else sends."""
@@ -52,7 +56,7 @@ class Terms:
         return account_digest_parts(ref, account.state if account else None)
 
 
-def terms_of(request: ResetRequest, accounts: Mapping[str, Account], using: str) -> Terms:
+def terms_of(request: ResetRequest, accounts: Mapping[str, Account], using: str, began: float) -> Terms:
     """The terms of a request now; :class:`~resetdelivery.exceptions.InvalidExpiry` as it may be."""
     settings = get_settings()
     now = database_now(connections[using])
@@ -70,4 +74,5 @@ def terms_of(request: ResetRequest, accounts: Mapping[str, Account], using: str)
             policies=[settings.policy(channel) for channel in request.channels],
         ),
         using=using,
+        began=began,
     )

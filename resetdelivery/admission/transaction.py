@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from django.db import DataError, IntegrityError, OperationalError, transaction
 from django.views.decorators.debug import sensitive_variables
 
@@ -51,6 +53,7 @@ def admit(request: ResetRequest, *, using: str) -> Admission:
 
 @sensitive_variables()
 def _admit(request: ResetRequest, using: str) -> Admission:
+    began = time.monotonic()
     directory = get_directory()
     refs = _account_refs(request, directory)
     with transaction.atomic(using=using), bounded_waits(using=using):
@@ -63,7 +66,7 @@ def _admit(request: ResetRequest, using: str) -> Admission:
         keys = {ref: limit_keys(ref, accounts.get(ref), request.channels) for ref in refs}
         hold_destinations([k for own in keys.values() for k in own.destinations.values()], using=using)
         hold_open_intents(refs, using=using)
-        terms = terms_of(request, accounts, using)
+        terms = terms_of(request, accounts, using, began)
         places = _find_places(terms, keys)
         first = places[0]
         remember_key(request, first.intent, now=terms.now, using=using)

@@ -59,6 +59,15 @@ E088   ``LIMITS_PAUSE`` is nothing
 E090   a hook of ``AFTER_RESET`` cannot be called
 E091   ``NOTICE_LIFETIME`` is of no use on a channel
 E092   there are no templates of ``NOTICE_TEMPLATE_VERSION``
+E100   ``SCRAPE_TIMEOUT`` is nothing, which would mean for ever
+E110   ``KEEP_ATTEMPTS`` is longer than ``KEEP_INTENTS``
+E111   something is kept longer than the row that it is part of, or leads to
+E112   ``KEEP_DECOYS`` is shorter than ``KEEP_IDEMPOTENCY_KEYS``: a replay would tell who has an account
+E113   ``PURGE_BATCH`` is so large that others would wait for it
+E114   ``KEEP_MINUTES`` is hardly any history
+E115   ``TRACE_EXPORTER`` is set, and the packages of OpenTelemetry are missing
+E116   ``TRACE_EXPORTER`` makes no exporter of spans
+E117   ``TRACE_SUCCESSES_PER_MILLE`` is more than 1000
 W001   the accounts are read from another database than our tables
 W002   ``LEASE`` is shorter than one send, and is raised
 W003   ``DISPATCH`` is ``inline`` in production
@@ -85,6 +94,20 @@ W085   SMS has no budget
 W086   there is a proxy, and ``TRUSTED_PROXIES`` names none
 W090   the reset page signs in whoever used a link
 W091   error reports show links
+W100   ``SCRAPE_TIMEOUT`` is longer than Prometheus waits
+W101   more template versions should have a label than can
+W102   more providers should have a label than can
+W105   there are more series than ``MAX_SERIES`` (only with ``--deploy``, as are the next to W109)
+W106   a line of the log may be longer than ``MAX_LINE_BYTES``
+W107   the log would hold more than ``MAX_LOG_BYTES``
+W108   the traces would hold more than ``MAX_SPAN_BYTES``
+W109   our tables would hold more than ``MAX_TRAIL_BYTES``
+W110   ``KEEP_IDEMPOTENCY_KEYS`` is shorter than ``MAX_LIFETIME``
+W111   ``KEEP_PROVIDER_REFERENCES`` is longer than ``KEEP_ACCOUNT_REFS``
+W112   rows' time is over before they can be counted
+W113   ``KEEP_SHADOWS`` is longer than ``KEEP_ACCOUNT_REFS``, and changes nothing
+W115   ``TRACE_EXPORTER`` is set, and ``OTEL_SDK_DISABLED`` switches it off
+W116   the collector of traces is another machine, not encrypted (only with ``--deploy``)
 =====  =================================================================================
 """
 
@@ -94,6 +117,7 @@ from resetdelivery.checks import (
     after_reset,
     boundary,
     broker,
+    budget,
     database,
     deployment,
     dkim,
@@ -105,9 +129,12 @@ from resetdelivery.checks import (
     parts,
     providers,
     receipts,
+    retention,
     shape,
+    telemetry,
     templates,
     throttles,
+    traces,
     transports,
     wires,
 )
@@ -116,6 +143,7 @@ __all__ = [
     "after_reset",
     "boundary",
     "broker",
+    "budget",
     "database",
     "deployment",
     "dkim",
@@ -127,9 +155,12 @@ __all__ = [
     "parts",
     "providers",
     "receipts",
+    "retention",
     "shape",
+    "telemetry",
     "templates",
     "throttles",
+    "traces",
     "transports",
     "wires",
 ]

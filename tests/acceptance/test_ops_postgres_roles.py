@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 
 import psycopg
@@ -11,13 +12,24 @@ from pytest_django import DjangoDbBlocker
 
 from notifications.testing.provider import Behaviour, Fault
 from resetdelivery.api_keys import create_client_key
+from resetdelivery.clock import database_now
 from resetdelivery.domain.api_key import Scope
-from resetdelivery.models import ApiKey, Attempt, Delivery
+from resetdelivery.models import (
+    ApiKey,
+    Attempt,
+    Delivery,
+    IdempotencyKey,
+    JobRun,
+    LimitUse,
+    ResetIntent,
+)
 from resetdelivery.services import request_reset
 from tests.acceptance.conftest import MakeAccounts
 from tests.acceptance.harness.database_roles import DatabaseRoles
 from tests.acceptance.harness.stage import Stage
 from tests.acceptance.harness.waiting import eventually
+from tests.conftest import age
+from tests.steps import answer, record, store, take
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.django_db]
 
@@ -46,8 +58,9 @@ def test_the_processes_do_all_their_work_in_their_roles(
     stage.provider.faults.add(busy)
     stage.run(WEB_PROCESS, "admit", ref, DATABASE_URL=roles.url("web"))
     assert in_state(1, "cancelled")  # what the first two requests admitted
-    stage.worker("email,sms,control", DATABASE_URL=roles.url("worker"))
-    stage.beat(DATABASE_URL=roles.url("worker"))
+    stage.worker("email,sms", DATABASE_URL=roles.url("worker"))
+    stage.worker("control", DATABASE_URL=roles.url("control"))
+    stage.beat(DATABASE_URL=roles.url("control"))
     eventually(lambda: in_state(2, "accepted"), "both accepted, one of them at the second try")
     eventually(lambda: in_state(3, "cancelled"), "the decoys ended")
     attempt = Attempt.objects.filter(delivery__channel="email").latest("number")
@@ -56,6 +69,19 @@ def test_the_processes_do_all_their_work_in_their_roles(
     assert in_state(1, "delivered")
     stage.run(WEB_PROCESS, "notice", ref, DATABASE_URL=roles.url("web"))
     eventually(lambda: in_state(3, "accepted"), "the text message, and the notice on both channels")
+
+
+def test_the_control_role_counts_and_purges(stage: Stage, roles: DatabaseRoles) -> None:
+    answer(record(take(ids=[store()[0].pk])))
+    request_reset(submitted="nobody@shop.example", channels=["email"])
+    stage.worker("email", DATABASE_URL=roles.url("worker"))
+    eventually(lambda: in_state(1, "cancelled"), "the decoy ended")
+    age(40 * 86400)
+    long_ago = database_now(connection) - dt.timedelta(days=40)
+    IdempotencyKey.objects.update(created_at=long_ago)
+    stage.run("django", "purge", DATABASE_URL=roles.url("control"))
+    assert [model.objects.count() for model in (ResetIntent, Attempt, IdempotencyKey, LimitUse)] == [0] * 4
+    assert set(JobRun.objects.values_list("name", flat=True)) >= {"roll_up", "purge"}
 
 
 def test_the_private_listener_hands_work_out_in_its_role(
@@ -80,8 +106,11 @@ ALLOWED = [
     ("api", "SELECT secret_digest FROM resetdelivery_apikey"),
     ("api", "UPDATE resetdelivery_apikey SET last_used_at = now()"),
     ("api", "SELECT why FROM resetdelivery_auditentry"),
-    ("worker", "DELETE FROM resetdelivery_limituse"),
-    ("worker", "SELECT id FROM resetdelivery_limituse FOR NO KEY UPDATE SKIP LOCKED"),
+    ("control", "DELETE FROM resetdelivery_limituse"),
+    ("control", "SELECT id FROM resetdelivery_limituse FOR NO KEY UPDATE SKIP LOCKED"),
+    ("control", "SELECT id FROM resetdelivery_idempotencykey FOR NO KEY UPDATE SKIP LOCKED"),
+    ("control", "DELETE FROM resetdelivery_resetintent"),
+    ("migrate", "DELETE FROM resetdelivery_auditentry"),
     ("migrate", "ALTER TABLE resetdelivery_auditentry ADD COLUMN another integer"),
     ("migrate", "INSERT INTO django_migrations (app, name, applied) VALUES ('x', 'y', now())"),
     ("migrate", "DELETE FROM resetdelivery_apikey"),
@@ -116,8 +145,22 @@ NOBODY = [
     "CREATE TABLE another (id integer)",
     "SELECT * FROM django_session",
 ]
+#: The control worker deletes what is kept no longer; it changes nothing else of it.
+NOT_EVEN_CONTROL = [
+    "DELETE FROM resetdelivery_auditentry",
+    "UPDATE resetdelivery_auditentry SET why = ''",
+    "DELETE FROM resetdelivery_outcometotal",
+    "DELETE FROM resetdelivery_eventtotal",
+    "UPDATE resetdelivery_resetintent SET expires_at = now()",
+    "UPDATE resetdelivery_delivery SET authority = 'pipeline'",
+    "UPDATE resetdelivery_limituse SET counted = false",
+    "UPDATE marketplace_user SET password = 'x'",
+    "SELECT secret_digest FROM resetdelivery_apikey",
+]
 FORBIDDEN = [
     *((role, statement) for role in ("web", "worker", "api") for statement in NOBODY),
+    *(("control", statement) for statement in NOT_EVEN_CONTROL),
+    ("worker", "DELETE FROM resetdelivery_limituse"),
     ("web", "INSERT INTO resetdelivery_attempt (number) VALUES (1)"),
     ("web", "UPDATE resetdelivery_attempt SET outcome = 'accepted'"),
     ("web", "UPDATE resetdelivery_delivery SET lease_token = 9"),

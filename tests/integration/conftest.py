@@ -7,10 +7,13 @@ import kombu.pools
 import pytest
 import redis
 from celery import current_app
+from opentelemetry.sdk.trace import ReadableSpan
 
 from examples.demo.embedded import Server, start_redis
 from resetdelivery import broker, dispatch
+from resetdelivery.telemetry.traces import collector
 from resetdelivery.throttles.connection import limits_server
+from tests import span_sink
 from tests.brokers import Queue
 from tests.requesters import Request, Seen, look
 from tests.steps import seconds
@@ -101,3 +104,12 @@ def limits(redis_server: Server, change: Settings) -> Iterator[redis.Redis[bytes
         limits_server().breaker.reset()
         yield client
     limits_server().client.close()
+
+
+@pytest.fixture
+def traced(change: Settings) -> Iterator[list[ReadableSpan]]:
+    """Traces are on, all of them kept; what was exported is in the list."""
+    change(TRACE_EXPORTER="tests.span_sink.Sink", TRACE_SUCCESSES_PER_MILLE=1000)
+    span_sink.TAKEN.clear()
+    yield span_sink.TAKEN
+    collector.forget()

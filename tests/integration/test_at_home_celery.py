@@ -64,6 +64,7 @@ def test_nothing_personal_is_in_the_broker(asked: Asked) -> None:
 
 def test_our_tasks_keep_their_own_options(asked: Asked) -> None:
     """Acknowledged early, not requeued, without results, as JSON, not tracked, never retried."""
-    names = ("check_conversion", "deliver", "expire_overdue", "purge", "sweep", "wake_due")
+    clean_up = ("check_conversion", "expire_overdue", "export_traces", "purge", "roll_up")
+    names = ("deliver", "sweep", "wake_due", *clean_up)
     ours = [False, False, True, "json", False, 0]
     assert asked.options == {f"resetdelivery.{name}": ours for name in names}

@@ -15,7 +15,7 @@ from examples.demo.installed import package_folder
 from tests.acceptance.harness.processes import ROOT
 from tests.acceptance.harness.shared_database import database_url
 
-LOGINS = ("web", "worker", "api", "migrate")
+LOGINS = ("web", "worker", "control", "api", "migrate")
 GROUPS = ("admits", "delivers")
 
 
