@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 
 from resetdelivery.admin.filters import DeliveryReasonFilter
+from resetdelivery.admin.health_page import health_page
 from resetdelivery.admin.page_links import page_address
 from resetdelivery.admin.read_only import ReadOnlyAdmin
 from resetdelivery.models import Delivery, ResetIntent
@@ -25,6 +29,18 @@ class DeliveryAdmin(ReadOnlyAdmin):
         ("Used after another channel", {"fields": ("arm_at", "arm_reason")}),
         ("Lease", {"fields": ("lease_owner", "lease_token", "lease_expires_at")}),
     )
+
+    change_list_template = "resetdelivery/admin/delivery_list.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        """Django's, and the health page's before them: theirs would take its name for a delivery's."""
+        view = self.admin_site.admin_view(self._health)
+        return [path("health/", view, name="resetdelivery_delivery_health"), *super().get_urls()]
+
+    def _health(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return health_page(request, self.admin_site)
 
     @admin.display(description="intent")
     def intent_reference(self, delivery: Delivery) -> str:

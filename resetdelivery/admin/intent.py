@@ -46,7 +46,9 @@ class IntentAdmin(ReadOnlyAdmin):
 
     @admin.display(description="account reference")
     def account_reference(self, intent: ResetIntent) -> str:
-        """How long it is; what it is stays in the database."""
+        """How long it is; what it is stays in the database, as long as it is of use."""
+        if intent.scrubbed_at:
+            return "deleted"
         return f"not shown (length {len(intent.account_ref)})"
 
     def render_change_form(
@@ -62,6 +64,7 @@ class IntentAdmin(ReadOnlyAdmin):
         start = timeline.events[0].at
         steps = [(event, (event.at - start).total_seconds()) for event in timeline.events]
         return {
+            "answers": timeline.answers,
             "steps": steps,
             "picture": drawn(timeline),
             "deliveries": self._rows(request, Delivery, in_order(intent)),

@@ -72,7 +72,8 @@ _PROBLEM_SCHEMA = {
 def operation(
     scope: Scope | None,
     *,
-    answers: Mapping[int, type[BaseModel]],
+    answers: Mapping[int, type[BaseModel]] | None = None,
+    text: str = "",
     problems: Iterable[ProblemType] = (),
     query: Iterable[str] = (),
     headers: Mapping[int, Iterable[str]] | None = None,
@@ -81,13 +82,15 @@ def operation(
 ) -> dict[str, Any]:
     """Keyword arguments of a router's method, so that what is enforced and documented is one thing.
 
-    ``scope`` a key must have; ``answers`` the models of good answers by status; ``problems`` those
-    beyond :data:`ALWAYS`; ``query`` the only names that the query may hold; ``headers`` names of
-    headers by status; ``parameters`` OpenAPI parameters that the function reads by itself. What is
-    not ``metered`` is never one call too many.
+    ``scope`` a key must have; ``answers`` the models of good answers by status, or ``text`` the media
+    type of the only one, where that is no JSON; ``problems`` those beyond :data:`ALWAYS`; ``query`` the
+    only names that the query may hold; ``headers`` names of headers by status; ``parameters`` OpenAPI
+    parameters that the function reads by itself. What is not ``metered`` is never one call too many.
     """
     always = [kind for kind in ALWAYS if metered or kind is not ProblemType.TOO_MANY_REQUESTS]
     told: dict[int, dict[str, Any]] = _problem_answers([*always, *problems])
+    if text:
+        told[200] = {"description": "OK", "content": {text: {"schema": {"type": "string"}}}}
     for status, names in (headers or {}).items():
         told.setdefault(status, {}).setdefault("headers", {}).update({n: _HEADERS[n] for n in names})
     extra: dict[str, Any] = {"responses": told, "parameters": list(parameters)}
@@ -95,7 +98,7 @@ def operation(
         extra["x-scope"] = scope.value
     return {
         "auth": requires(scope, query=query, metered=metered),
-        "response": dict(answers),
+        "response": dict(answers or {}) or {200: None},
         "openapi_extra": extra,
     }
 

@@ -49,6 +49,7 @@ class ProblemType(enum.Enum):
     )
     TOO_MANY_REQUESTS = ("too-many-requests", 429, "This client makes too many requests.")
     INTERNAL_ERROR = ("internal-error", 500, "Something failed on this side.")
+    NOT_INSTALLED = ("not-installed", 501, "This is not installed here.")
     UNAVAILABLE = ("unavailable", 503, "This cannot be answered at the moment.")
 
     def __init__(self, slug: str, status: int, title: str) -> None:

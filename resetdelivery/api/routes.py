@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from resetdelivery.api import health, intents, work
+from resetdelivery.api import health, intents, metrics, work
 from resetdelivery.api.access import requires
 from resetdelivery.api.document import openapi_document
 from resetdelivery.api.failures import problem_of
@@ -36,6 +36,7 @@ def make_api() -> NinjaAPI:
         api.add_exception_handler(kind, _problem)
     api.add_router("", intents.router)
     api.add_router("", health.router)
+    api.add_router("", metrics.router)
     api.add_router("/delivery-work", work.router)
     api.get("/openapi.json", auth=requires(None), include_in_schema=False)(_read_document)
     return api

@@ -50,7 +50,7 @@ def test_what_nobody_expected_is_a_problem_without_its_text(
     status: int,
     word: str,
 ) -> None:
-    monkeypatch.setattr(health, "channel_health", failing(error))
+    monkeypatch.setattr(health, "delivery_health", failing(error))
     answer = service().get(HEALTH)
     assert (answer.status_code, problem(answer)) == (status, word)
     assert ("Retry-After" in answer.headers) is (status == 503)

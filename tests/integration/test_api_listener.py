@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.urls import Resolver404, get_resolver
 
 from notifications.testing import ScriptedTransport
 from resetdelivery.api import health
+from resetdelivery.telemetry.health import DeliveryHealth, delivery_health
 from tests.internal_api import Service, problem, reset_fields, service
 
 pytestmark = pytest.mark.django_db
@@ -128,10 +130,10 @@ def test_a_project_with_a_transaction_around_each_view_puts_none_around_these(
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
     within: list[bool] = []
 
-    def look() -> list[Any]:
+    def look(window: dt.timedelta) -> DeliveryHealth:
         within.append(connection.in_atomic_block)
-        return []
+        return delivery_health(window)
 
-    monkeypatch.setattr(health, "channel_health", look)
+    monkeypatch.setattr(health, "delivery_health", look)
     assert service().get(HEALTH).status_code == 200
     assert within == [False]

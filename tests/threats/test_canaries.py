@@ -129,7 +129,7 @@ ANYTHING = [
     "resetdelivery.api.bodies.parsed",
     "resetdelivery.api.intents.request_reset",
     "resetdelivery.api.intents.intent_status",
-    "resetdelivery.api.health.channel_health",
+    "resetdelivery.api.health.delivery_health",
     "resetdelivery.external.claim",
     "resetdelivery.external.hand_out",
     "resetdelivery.external.report",

@@ -103,7 +103,7 @@ def test_the_timeline_of_a_reset_shows_no_contact_and_no_link(secrets: list[str]
     told = []
     for intent in apps.get_model("resetdelivery", "ResetIntent").objects.all():
         out = io.StringIO()
-        call_command("reset_timeline", str(intent.reference), stdout=out)
+        call_command("explain", str(intent.reference), stdout=out)
         told += [out.getvalue(), repr(explain(intent.reference))]
     text = "\n".join(told)
     assert "accepted" in text
