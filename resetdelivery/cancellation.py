@@ -9,6 +9,8 @@ from resetdelivery.claims.sql import DELIVERY, INTENT, lock_sql, marks
 from resetdelivery.clock import now_sql
 from resetdelivery.domain.reasons import CancelReason
 
+_IS_RESET = "kind = 'reset'"
+
 
 def request_cancel(*, account_ref: str, reason: CancelReason, using: str) -> int:
     """Ask every open intent of the account to stop; how many were asked.
@@ -16,7 +18,16 @@ def request_cancel(*, account_ref: str, reason: CancelReason, using: str) -> int
     WAITING and PENDING deliveries end here. One that a worker holds is ended by that worker or
     by the sweep: LEASED ones are not sent any more, SUBMITTING ones may just be on their way.
     """
-    return _ask("account_ref = %s AND cancel_requested_at IS NULL", account_ref, reason, using)
+    wanted = f"account_ref = %s AND cancel_requested_at IS NULL AND {_IS_RESET}"
+    return _ask(wanted, account_ref, reason, using)
+
+
+def request_full_stop(*, account_ref: str, using: str) -> int:
+    """Withdraw every open intent of an account that is forgotten, notices too; how many were open.
+
+    Those that were asked before keep their reason; what nobody holds of any of them ends here.
+    """
+    return _ask("account_ref = %s", account_ref, CancelReason.WITHDRAWN, using)
 
 
 def request_intent_cancel(*, intent_id: int, reason: CancelReason, using: str) -> bool:
@@ -25,14 +36,14 @@ def request_intent_cancel(*, intent_id: int, reason: CancelReason, using: str) -
     One that was asked before keeps its reason, and what nobody holds of it ends here all the same:
     whoever asks sees no difference between a request that a limit suppressed and any other.
     """
-    return _ask("id = %s", intent_id, reason, using) > 0
+    return _ask(f"id = %s AND {_IS_RESET}", intent_id, reason, using) > 0
 
 
 def _ask(condition: str, value: str | int, reason: CancelReason, using: str) -> int:
     connection = connections[using]
     with transaction.atomic(using=using), connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT id FROM {INTENT} WHERE {condition} AND state = 'open' AND kind = 'reset' "
+            f"SELECT id FROM {INTENT} WHERE {condition} AND state = 'open' "
             f"ORDER BY id {lock_sql(connection, 'update')}",
             [value],
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from types import TracebackType
 from typing import Any
 
@@ -58,16 +58,31 @@ class LinkFilter(logging.Filter):
 
 
 def _scrub_message(record: logging.LogRecord) -> None:
-    """A record without a link keeps its arguments, by which error trackers group."""
+    """Where the links are in texts among its arguments, a record keeps its sentence and the others."""
     if not isinstance(record.msg, str):
         return  # structlog's, whose renderer asks without_links
-    try:
-        message = record.getMessage()
-    except (TypeError, ValueError, KeyError):
+    message = _message(record)
+    if message is None:
         return  # its handlers will say so
     clean = scrubbed(message)
-    if clean != message:
+    if clean == message:
+        return
+    record.args = _arguments(record.args)
+    if _message(record) != clean:
         record.msg, record.args = clean, None
+
+
+def _message(record: logging.LogRecord) -> str | None:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):
+        return None
+
+
+def _arguments(given: Any) -> Any:
+    if isinstance(given, Mapping):
+        return {name: scrubbed(one) if isinstance(one, str) else one for name, one in given.items()}
+    return tuple(scrubbed(one) if isinstance(one, str) else one for one in given or ())
 
 
 _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]

@@ -23,6 +23,7 @@ from resetdelivery.domain.request import (
     checked_strategy,
     checked_times,
 )
+from resetdelivery.erasure import ErasureReceipt, forget
 from resetdelivery.models import ResetIntent
 from resetdelivery.notices import Notice, store_notice
 from resetdelivery.template_choice import checked_locale, checked_template_version
@@ -30,11 +31,13 @@ from resetdelivery.timeline import Timeline, timeline_of
 
 __all__ = [
     "Admission",
+    "ErasureReceipt",
     "Notice",
     "arequest_reset",
     "cancel_intent",
     "cancel_resets",
     "explain",
+    "forget_account",
     "notify_password_changed",
     "request_reset",
 ]
@@ -138,6 +141,23 @@ def cancel_intent(reference: uuid.UUID, *, using: str | None = None) -> bool:
     alias = _alias(using)
     intent_id = ResetIntent.objects.using(alias).values_list("pk", flat=True).get(reference=reference)
     return request_intent_cancel(intent_id=intent_id, reason=CancelReason.WITHDRAWN, using=alias)
+
+
+@sensitive_variables()
+def forget_account(
+    *, account_ref: str, who: str = "local", why: str = "", using: str | None = None
+) -> ErasureReceipt:
+    """Erase what is stored of an account, and withdraw every open reset and notice of it.
+
+    Call it when the account is deleted: one that lives on may ask again, and is stored anew then.
+    What a worker holds loses its account at once and is deleted when that worker is done; the receipt
+    says how many. Totals stay as they are, and so does an audit entry with ``who`` and ``why``, which
+    must not name the account. Raises :class:`~resetdelivery.exceptions.InvalidAccountRef`,
+    :class:`~resetdelivery.audit.InvalidAuditEntry`, or, where somebody holds what it needs,
+    :class:`~resetdelivery.exceptions.AccountBusy`: call it again.
+    """
+    checked_account(account_ref, None)
+    return forget(account_ref=account_ref, who=who, why=why, using=_alias(using))
 
 
 @sensitive_variables()

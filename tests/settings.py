@@ -9,6 +9,10 @@ from urllib.parse import urlsplit
 from config.env import env
 from config.settings import *
 from config.settings import DATABASES, RESETDELIVERY
+from resetdelivery import logs
+
+# A log line outside the schema fails the test.
+logs.be_strict()
 
 SECRET_KEY = "a secret key for tests only, long enough not to be complained about"
 DEBUG = False

@@ -21,7 +21,11 @@ ALLOWED = frozenset({("resetdelivery.resetintent", "account_ref")})
 
 
 def formatters() -> Iterator[logging.Formatter]:
-    """Both forms of this project's logs, made as its own configuration makes them."""
+    """Both forms of this project's logs, made as its own configuration makes them, and a plain one.
+
+    The first two leave values out, so that only the plain one shows what was given to a logger.
+    """
+    yield logging.Formatter()
     for form in ("json", "console"):
         found: list[dict[str, Any]] = []
         plain = logging.config.dictConfig

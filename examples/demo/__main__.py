@@ -90,7 +90,7 @@ def reset_once(supervisor: Supervisor, up: Demo, patience: float) -> None:
         raise Stopped
     if failures:
         raise ResetFailure(f"{failures[0]}\n{_ends_of_logs(up)}") from failures[0]
-    print(up.manage("reset_timeline", "--latest"), flush=True)
+    print(up.manage("explain", "--latest"), flush=True)
 
 
 def _ends_of_logs(up: Demo) -> str:

@@ -97,6 +97,7 @@ def on_record(hold: Hold, *, using: str) -> OnRecord | None:
             attempt_reference=attempt.reference,
             started_at=attempt.started_at,
             transport=attempt.transport,
+            segments=attempt.delivery.segments_bucket,
         ),
         outcome=attempt.outcome,
         reason=attempt.reason,

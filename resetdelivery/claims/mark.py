@@ -17,6 +17,7 @@ from resetdelivery.claims import control
 from resetdelivery.claims.claim import Claimed
 from resetdelivery.claims.sql import DELIVERY, INTENT, flat, lock_sql, marks, values_cte
 from resetdelivery.clock import after_sql, as_datetime, now_sql
+from resetdelivery.domain.external import PREFIX
 from resetdelivery.models import Attempt
 
 
@@ -34,7 +35,7 @@ class Marked:
     """A delivery whose attempt is on record; ``started_at`` is the database's time of it.
 
     All that settling needs, so no message. ``transport`` is the provider it goes to, ``probe``
-    whether that is to see if it is back.
+    whether that is to see if it is back, ``segments`` the bucket of a text message's length.
     """
 
     claimed: Claimed
@@ -43,6 +44,7 @@ class Marked:
     started_at: dt.datetime
     transport: str = ""
     probe: bool = False
+    segments: str = ""
 
 
 def mark(
@@ -78,6 +80,7 @@ def mark(
             started_at=row.started_at,
             transport=transport,
             probe=probe,
+            segments=_segments_bucket(ready.message),
         )
         for ready, row in zip(marked, rows, strict=True)
     ]
@@ -123,6 +126,7 @@ def _segments_bucket(message: Message) -> str:
 
 def _attempt(ready: Ready, started_at: dt.datetime, transport: str, worker: str) -> Attempt:
     claimed = ready.claimed
+    claimed_at, lease_used = _use_of_lease(claimed, started_at, transport)
     return Attempt(
         delivery_id=claimed.id,
         number=claimed.attempt_rows + 1,
@@ -131,6 +135,21 @@ def _attempt(ready: Ready, started_at: dt.datetime, transport: str, worker: str)
         started_at=started_at,
         queue_delay_seconds=(started_at - claimed.due_at).total_seconds(),
         remaining_seconds=(claimed.expires_at - started_at).total_seconds(),
+        claimed_at=claimed_at,
+        lease_used=lease_used,
         transport=transport,
         worker=worker,
     )
+
+
+def _use_of_lease(
+    claimed: Claimed, started_at: dt.datetime, transport: str
+) -> tuple[dt.datetime | None, float | None]:
+    """When it was claimed, and the share of the lease that is gone; not known of a worker outside.
+
+    That one was found again by its token, and may have had its lease renewed.
+    """
+    if transport.startswith(PREFIX):
+        return None, None
+    lease = claimed.lease_expires_at - claimed.claimed_at
+    return claimed.claimed_at, (started_at - claimed.claimed_at) / lease if lease else None

@@ -95,15 +95,15 @@ def test_an_intents_page_takes_the_same_queries_however_much_happened(
     deliver_now(outcomes={"email": [BUSY], "sms": [BUSY]})
     page = address()
     superuser.get(page)  # Django remembers the model's content type from here on
-    # Session, user, intent, its deliveries; deliveries and attempts of the timeline; attempts.
-    with django_assert_num_queries(7):
+    # Session, user, intent, its deliveries; of the timeline paused channels, deliveries, attempts; attempts.
+    with django_assert_num_queries(8):
         superuser.get(page)
     age(1)
     deliver_now(outcomes={"email": [BUSY], "sms": [BUSY]})
     age(1)
     deliver_now()
     assert Attempt.objects.count() == 6
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         superuser.get(page)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import getpass
-import os
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,7 +13,8 @@ from django.views.decorators.debug import sensitive_variables
 from resetdelivery.api_keys import NewKey, create_client_key, revoke, rotate
 from resetdelivery.domain.api_key import Scope
 from resetdelivery.exceptions import ResetDeliveryError
-from resetdelivery.models import ApiClient, ApiKey, AuditEntry
+from resetdelivery.management.operator import operator
+from resetdelivery.models import ApiClient, ApiKey
 
 HEADINGS = ("client", "key id", "scopes", "created (UTC)", "last used (UTC)", "revoked (UTC)")
 NOTHING = "-"
@@ -59,15 +58,15 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
 
     def _create(self, *, name: str, scopes: Sequence[Scope], why: str, **_: Any) -> None:
-        self._show(create_client_key(client=name, scopes=scopes, who=_operator(), why=why))
+        self._show(create_client_key(client=name, scopes=scopes, who=operator(), why=why))
 
     def _rotate(self, *, name: str, why: str, **_: Any) -> None:
-        new = rotate(client=name, who=_operator(), why=why)
+        new = rotate(client=name, who=operator(), why=why)
         self._show(new)
         self._hint("The key before it still works. Revoke it when 'list' shows that it is not used any more.")
 
     def _revoke(self, *, key_id: str, why: str, **_: Any) -> None:
-        done = revoke(key_id=key_id, who=_operator(), why=why)
+        done = revoke(key_id=key_id, who=operator(), why=why)
         self._hint(f"Key {key_id} is revoked." if done else f"Key {key_id} was revoked before.")
 
     def _list(self, *, name: str | None, **_: Any) -> None:
@@ -98,15 +97,6 @@ def _scope(word: str) -> Scope:
     except ValueError:
         # Not the word itself: it may be anything that was pasted.
         raise ArgumentTypeError(f"must be one of {', '.join(Scope)}") from None
-
-
-def _operator() -> str:
-    """Who runs this, as the system knows them; a number where it has no name for them."""
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        name = f"uid {os.getuid()}"
-    return name[: AuditEntry._meta.get_field("who").max_length]
 
 
 def _table(keys: Sequence[ApiKey]) -> Iterator[str]:

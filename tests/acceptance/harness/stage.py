@@ -65,15 +65,25 @@ class Stage:
         program = ("-m", "celery", "-A", "tests.acceptance.worker_app", "beat")
         return self._start(name, *program, "--schedule", str(schedule), **environment)
 
-    def poller(self, *, dispatch: str = "database") -> Running:
+    def poller(self, *, dispatch: str = "database", **environment: str) -> Running:
         """``manage.py run_poller``, polling."""
         name = f"poller{next(self._numbers)}"
-        return self._ready(self._start(name, "manage.py", "run_poller", DISPATCH=dispatch), POLLER_READY)
+        program = ("manage.py", "run_poller")
+        return self._ready(self._start(name, *program, DISPATCH=dispatch, **environment), POLLER_READY)
 
     def run(self, module: str, *arguments: str, **environment: str) -> None:
         """A Python module of the project, to its end; ``AssertionError`` with its log if it fails."""
         running = self._start(f"program{next(self._numbers)}", "-m", module, *arguments, **environment)
         assert running.exit_code() == 0, running.log.read_text()
+
+    def shop(self, port: int, **environment: str) -> Running:
+        """The public pages on ``port``, with its access log; they may not be there yet."""
+        server = ("-m", "gunicorn", "config.wsgi:application", "--config", "config/gunicorn.py")
+        return self._start("shop", *server, "--bind", f"127.0.0.1:{port}", WEB_CONCURRENCY="1", **environment)
+
+    def command(self, *arguments: str, **environment: str) -> Running:
+        """``manage.py`` with ``arguments``, running; what it prints is in its log."""
+        return self._start(f"{arguments[0]}{next(self._numbers)}", "manage.py", *arguments, **environment)
 
     def internal_api(self, port: int, **environment: str) -> Running:
         """The private listener on ``port``; it may not listen yet."""

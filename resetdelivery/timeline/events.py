@@ -1,14 +1,15 @@
-"""What happened to one intent, in order and in plain words. Nothing personal is in it."""
+"""The steps of an intent and of its deliveries, from their rows."""
 
 from __future__ import annotations
 
 import datetime as dt
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from resetdelivery.domain.states import IntentKind
+from resetdelivery.domain.telemetry import FirstHint
 from resetdelivery.models import Attempt, Delivery, ResetIntent
+from resetdelivery.timeline.words import spelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,62 +21,17 @@ class Event:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
-    """An intent's events, oldest first."""
-
-    reference: uuid.UUID
-    state: str
-    expires_at: dt.datetime
-    events: tuple[Event, ...]
-
-    def lines(self) -> list[str]:
-        """The events as text, with the seconds since the first."""
-        start = self.events[0].at
-        return [
-            f"+{(event.at - start).total_seconds():8.3f} s  {event.channel:<6} {event.text}"
-            for event in self.events
-        ]
-
-
-def timeline_of(intent: ResetIntent) -> Timeline:
-    """The timeline of a stored intent."""
-    events, own = _told(intent)
-    if intent.closed_at:
-        closed = Event(at=intent.closed_at, channel="", text="closed: nothing more can happen")
-        events.append(_after(own, closed))
-    # A stable sort: of two things at one moment, the cause was told first.
-    events.sort(key=lambda event: event.at)
-    return Timeline(
-        reference=intent.reference,
-        state=intent.state,
-        expires_at=intent.expires_at,
-        events=tuple(events),
-    )
-
-
-def _told(intent: ResetIntent) -> tuple[list[Event], list[Event]]:
-    """Everything that happened, channel by channel, and of it what we did ourselves."""
-    own = list(_intent_events(intent))
-    events = list(own)
-    for delivery in intent.deliveries.order_by("position").prefetch_related("attempt_rows"):
-        attempts = list(delivery.attempt_rows.all())
-        ours = list(_delivery_events(delivery, attempts))
-        own += ours
-        events += [*ours, *_later_events(delivery, attempts)]
-    return events, own
-
-
 _REQUESTED = {
     IntentKind.RESET.value: "requested",
     IntentKind.SECURITY_NOTICE.value: "password changed: its notice requested",
 }
 
 
-def _intent_events(intent: ResetIntent) -> Iterator[Event]:
+def intent_events(intent: ResetIntent) -> Iterator[Event]:
+    """What concerns all channels, but its end."""
     yield Event(at=intent.created_at, channel="", text=_REQUESTED[intent.kind])
     if intent.cancel_requested_at:
-        text = _STOPPED.get(intent.cancel_reason, f"asked to stop: {_words(intent.cancel_reason)}")
+        text = _STOPPED.get(intent.cancel_reason, f"asked to stop: {spelled(intent.cancel_reason)}")
         yield Event(at=intent.cancel_requested_at, channel="", text=text)
 
 
@@ -85,25 +41,35 @@ _STOPPED = {
 }
 
 
-def _after(causes: Iterable[Event], event: Event) -> Event:
+def after(causes: Iterable[Event], event: Event) -> Event:
     """``event``, not before what led to it: SQLite's clock has fewer digits than a worker's."""
     return replace(event, at=max([event.at, *(cause.at for cause in causes)]))
 
 
-def _delivery_events(delivery: Delivery, attempts: Sequence[Attempt]) -> Iterator[Event]:
+def delivery_events(delivery: Delivery, attempts: Sequence[Attempt]) -> Iterator[Event]:
     """What we did ourselves."""
     tries = [event for attempt in attempts for event in _attempt_events(delivery, attempt)]
+    if delivery.first_hint:
+        text = _HINTS[FirstHint(delivery.first_hint)]
+        yield Event(at=delivery.intent.created_at, channel=delivery.channel, text=text)
     if delivery.arm_at and (delivery.arm_reason or delivery.state == "waiting"):
         yield Event(at=delivery.arm_at, channel=delivery.channel, text=_arming(delivery))
     yield from tries
     if delivery.finished_at:
         text = "accepted" if _ended_late(delivery, attempts) else _ending(delivery)
-        yield _after(tries, Event(at=delivery.finished_at, channel=delivery.channel, text=text))
+        yield after(tries, Event(at=delivery.finished_at, channel=delivery.channel, text=text))
     elif delivery.state == "pending":
         yield Event(at=delivery.due_at, channel=delivery.channel, text=_waiting(delivery))
 
 
-def _later_events(delivery: Delivery, attempts: Sequence[Attempt]) -> Iterator[Event]:
+_HINTS = {
+    FirstHint.PUBLISHED: "hint published",
+    FirstHint.SUPPRESSED: "hint left out, as enough hints stood in the queue",
+    FirstHint.FAILED: "hint failed, as the broker did not take it",
+}
+
+
+def later_events(delivery: Delivery, attempts: Sequence[Attempt]) -> Iterator[Event]:
     """What the provider said afterwards, and what that led to."""
     for attempt in attempts:
         if attempt.receipt_at:
@@ -124,7 +90,7 @@ def _ended_late(delivery: Delivery, attempts: Sequence[Attempt]) -> dt.datetime 
 
 
 def _receipt(attempt: Attempt) -> str:
-    why = f": {_words(attempt.receipt_reason)}" if attempt.receipt == "failed" else ""
+    why = f": {spelled(attempt.receipt_reason)}" if attempt.receipt == "failed" else ""
     said = _RECEIPTS.get(attempt.receipt, attempt.receipt)
     return f"receipt for attempt {attempt.number}: {said}{why}"
 
@@ -141,7 +107,7 @@ _ARMED = {
 
 def _arming(delivery: Delivery) -> str:
     if delivery.arm_reason:
-        return _ARMED.get(delivery.arm_reason, f"armed: {_words(delivery.arm_reason)}")
+        return _ARMED.get(delivery.arm_reason, f"armed: {spelled(delivery.arm_reason)}")
     return "waits until then for the channel before it"
 
 
@@ -150,24 +116,26 @@ def _attempt_events(delivery: Delivery, attempt: Attempt) -> Iterator[Event]:
         at=attempt.started_at,
         channel=delivery.channel,
         text=f"attempt {attempt.number} started, {attempt.queue_delay_seconds:.3f} s after it was due, "
-        f"through {attempt.transport}",
+        f"through {attempt.transport}{_claim(attempt)}",
     )
     if attempt.finished_at:
-        text = f"attempt {attempt.number} {attempt.outcome}: {_words(attempt.reason)}"
+        text = f"attempt {attempt.number} {attempt.outcome}: {spelled(attempt.reason)}"
         late = f" (its worker came back later: {attempt.late_outcome})" if attempt.late_outcome else ""
         yield Event(at=attempt.finished_at, channel=delivery.channel, text=text + late)
 
 
+def _claim(attempt: Attempt) -> str:
+    if attempt.claimed_at is None:
+        return ""
+    return f", {(attempt.started_at - attempt.claimed_at).total_seconds():.3f} s after a worker took it"
+
+
 def _ending(delivery: Delivery) -> str:
-    reason = f": {_words(delivery.reason)}" if delivery.reason not in {"", "ok"} else ""
+    reason = f": {spelled(delivery.reason)}" if delivery.reason not in {"", "ok"} else ""
     return f"{delivery.state}{reason}"
 
 
 def _waiting(delivery: Delivery) -> str:
-    reason = f" after {_words(delivery.reason)}" if delivery.reason else ""
-    limit = f", but not to be sent: {_words(delivery.suppressed)}" if delivery.suppressed else ""
+    reason = f" after {spelled(delivery.reason)}" if delivery.reason else ""
+    limit = f", but not to be sent: {spelled(delivery.suppressed)}" if delivery.suppressed else ""
     return f"due{reason}{limit}"
-
-
-def _words(code: str) -> str:
-    return code.replace("_", " ")
