@@ -11,6 +11,8 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 #: What every sink of this process took, in order.
 TAKEN: list[ReadableSpan] = []
+#: The ids of traces that a picky sink does not take.
+UNWANTED: set[int] = set()
 #: Set, and no stalled sink waits any longer.
 GO_ON = threading.Event()
 
@@ -46,6 +48,33 @@ class Broken(SpanExporter):
 class Stalled(SpanExporter):
     """Does not answer until :data:`GO_ON` is set."""
 
+    asked = 0
+
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        Stalled.asked += 1
         GO_ON.wait()
         return SpanExportResult.SUCCESS
+
+
+class Picky(Sink):
+    """Takes nothing in which a trace of :data:`UNWANTED` is."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        return self.refuse() if has_unwanted(spans) else super().export(spans)
+
+    def refuse(self) -> SpanExportResult:
+        """What it does then."""
+        return SpanExportResult.FAILURE
+
+
+class Stuck(Picky):
+    """Does not answer then, until :data:`GO_ON` is set."""
+
+    def refuse(self) -> SpanExportResult:
+        GO_ON.wait()
+        return SpanExportResult.FAILURE
+
+
+def has_unwanted(spans: Sequence[ReadableSpan]) -> bool:
+    """Whether one of ``spans`` is of such a trace."""
+    return any(span.context is not None and span.context.trace_id in UNWANTED for span in spans)

@@ -35,6 +35,11 @@ def trace_id(span: ReadableSpan) -> str:
     return f"{span.context.trace_id:032x}"
 
 
+def exported_ids() -> set[str]:
+    """The ids in hex of the traces of which anything was exported."""
+    return {trace_id(span) for span in span_sink.TAKEN}
+
+
 def parent_id(span: ReadableSpan) -> str:
     """Its parent's id in hex; empty if it has none."""
     return f"{span.parent.span_id:016x}" if span.parent else ""

@@ -9,15 +9,24 @@ from django.views.decorators.debug import sensitive_variables
 from resetdelivery.admission.answer import Admission
 from resetdelivery.domain.idempotency import request_text
 from resetdelivery.domain.request import ResetRequest
-from resetdelivery.exceptions import IdempotencyConflict
 from resetdelivery.models import IdempotencyKey, ResetIntent
 from resetdelivery.pseudonyms import every_pseudonym, is_pseudonym_of, pseudonym
-from resetdelivery.telemetry import traces
+
+
+class KeyTaken(Exception):
+    """Another request had this key, and led to ``intent``; leaves the transaction, and no further."""
+
+    def __init__(self, intent: ResetIntent) -> None:
+        super().__init__()
+        self.intent = intent
 
 
 @sensitive_variables()
 def find_replay(request: ResetRequest, using: str) -> Admission | None:
-    """The answer given before under this key, even past the intent's expiry."""
+    """The answer given before under this key, even past the intent's expiry.
+
+    Raises :class:`KeyTaken` if it was the answer to another request.
+    """
     known = (
         IdempotencyKey.objects.using(using)
         .select_related("intent")
@@ -30,8 +39,7 @@ def find_replay(request: ResetRequest, using: str) -> Admission | None:
     if known is None:
         return None
     if not is_pseudonym_of(known.request_digest, "request", request_text(request.fingerprint())):
-        traces.key_conflict(known.intent)
-        raise IdempotencyConflict
+        raise KeyTaken(known.intent)
     return Admission(reference=known.intent.reference, expires_at=known.intent.expires_at, replayed=True)
 
 

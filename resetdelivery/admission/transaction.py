@@ -18,13 +18,20 @@ from resetdelivery.account_locks import (
 )
 from resetdelivery.admission.answer import Admission
 from resetdelivery.admission.places import Place, find_place
-from resetdelivery.admission.replays import find_replay, remember_key
+from resetdelivery.admission.replays import KeyTaken, find_replay, remember_key
 from resetdelivery.admission.terms import Terms, terms_of
 from resetdelivery.directory import AccountDirectory, get_directory
 from resetdelivery.domain.request import ResetRequest
-from resetdelivery.exceptions import AccountBusy, ResetDeliveryError, StepFailed, without_text
+from resetdelivery.exceptions import (
+    AccountBusy,
+    IdempotencyConflict,
+    ResetDeliveryError,
+    StepFailed,
+    without_text,
+)
 from resetdelivery.limits import AccountKeys, limit_keys
 from resetdelivery.pseudonyms import pseudonym
+from resetdelivery.telemetry import traces
 
 #: Begins the account reference of an intent that leads to no account.
 DECOY_PREFIX = "~"
@@ -42,6 +49,10 @@ def admit(request: ResetRequest, *, using: str) -> Admission:
     failure: ResetDeliveryError
     try:
         return _admit(request, using)
+    except KeyTaken as taken:
+        # Not in the transaction: the first one makes an exporter, and all its locks would wait.
+        traces.key_conflict(taken.intent)
+        failure = IdempotencyConflict()
     except (IntegrityError, DataError) as error:
         failure = StepFailed(error)
     except OperationalError as error:
@@ -70,7 +81,11 @@ def _admit(request: ResetRequest, using: str) -> Admission:
         places = _find_places(terms, keys)
         first = places[0]
         remember_key(request, first.intent, now=terms.now, using=using)
-        dispatch.hint_after_commit([d for place in places for d in place.deliveries], using=using)
+        dispatch.hint_after_commit(
+            [d for place in places for d in place.deliveries],
+            joined=[d for place in places if place.coalesced for d in place.deliveries],
+            using=using,
+        )
     return Admission(
         reference=first.intent.reference,
         expires_at=first.intent.expires_at,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import F
 from opentelemetry.trace import SpanKind, StatusCode
 
 from notifications.channels import Channel
@@ -21,21 +23,17 @@ from resetdelivery.poller import Poller
 from resetdelivery.recovery import sweep
 from resetdelivery.schedule import BEAT_SCHEDULE
 from resetdelivery.telemetry import traces
-from resetdelivery.telemetry.traces import Exported, collector, exporting, rows
+from resetdelivery.telemetry.traces import Exported, exporting, rows
 from tests import span_sink
 from tests.conftest import age
 from tests.later_words import attempt_of, hear
 from tests.steps import BUSY, REFUSED, answer, record, take
-from tests.traced import ask, taken, told, trace_id
+from tests.traced import ask, exported_ids, taken, told
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("traced")]
 
 Settings = Callable[..., None]
 SINK = "tests.span_sink.Sink"
-
-
-def trace_ids() -> set[str]:
-    return {trace_id(span) for span in span_sink.TAKEN}
 
 
 def test_a_reset_is_one_trace_from_its_admission_to_its_submission(
@@ -50,7 +48,7 @@ def test_a_reset_is_one_trace_from_its_admission_to_its_submission(
         "process email": [SpanKind.CONSUMER],
         "submit email": [SpanKind.CLIENT],
     }
-    assert trace_ids() == {intent.reference.hex}
+    assert exported_ids() == {intent.reference.hex}
 
 
 def test_the_times_of_the_spans_are_those_of_the_rows(account: Any, email: ScriptedTransport) -> None:
@@ -75,7 +73,7 @@ def test_each_channel_of_an_intent_is_in_its_trace(account: Any, email: Any, sms
     deliver(Channel.SMS)
     assert traces.export_closed() == Exported(traces=1)
     assert {"submit email", "submit sms"} <= set(taken())
-    assert len(trace_ids()) == 1
+    assert len(exported_ids()) == 1
 
 
 def test_a_retry_is_in_the_trace_of_its_reset(account: Any, email: Any, use_transport: Any) -> None:
@@ -90,7 +88,7 @@ def test_a_retry_is_in_the_trace_of_its_reset(account: Any, email: Any, use_tran
         ("transient", StatusCode.ERROR),
         ("accepted", StatusCode.UNSET),
     ]
-    assert trace_ids() == {intent.reference.hex}
+    assert exported_ids() == {intent.reference.hex}
 
 
 def test_what_a_dead_worker_left_is_in_the_trace_of_its_reset(account: Any) -> None:
@@ -110,7 +108,7 @@ def test_what_a_dead_worker_left_is_in_the_trace_of_its_reset(account: Any) -> N
     )
     assert told(taken()["process email"][1], "recovered") is True
     assert set(told(taken()["admit reset"][0], "kept_for")) == {"retried", "recovered", "ambiguous"}
-    assert trace_ids() == {intent.reference.hex}
+    assert exported_ids() == {intent.reference.hex}
 
 
 def test_a_lease_that_ran_out_before_anything_was_sent_is_told(account: Any, change: Settings) -> None:
@@ -215,7 +213,7 @@ def test_more_than_a_batch_is_exported_in_one_run(
         ask(make_account())
     answer(record(take()))
     assert traces.export_closed() == Exported(traces=7)
-    assert len(trace_ids()) == 7
+    assert len(exported_ids()) == 7
 
 
 def test_a_run_ends_though_there_is_more_to_do(
@@ -237,7 +235,7 @@ def test_a_batch_is_read_and_written_in_as_many_statements_however_large(
         ask(make_account(), "email", "sms")
     answer(record(take()))
     answer(record(take(Channel.SMS)))
-    # The clock, three reads, and the locks and the update between a savepoint and its release.
+    # Three reads; the locks, the receipts and the update between a savepoint and its release.
     with django_assert_num_queries(8):
         traces.export_closed()
 
@@ -312,10 +310,35 @@ def test_a_receipt_that_fails_it_during_the_export_has_it_exported_again(
     assert "receipt email" in taken()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_an_intent_that_somebody_holds_is_written_down_the_next_time(
-    account: Any, postgres_only: None
+def test_a_receipt_that_was_told_before_the_export_and_committed_during_it_is_exported(
+    account: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ask(account)
+    answer(record(take()))
+    whole = exporting._write_down
+
+    def committed_meanwhile(*args: Any) -> None:
+        hear(attempt_of(), "failed")
+        Attempt.objects.update(receipt_at=F("started_at"))
+        whole(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(exporting, "_write_down", committed_meanwhile)
+        traces.export_closed()
+    assert traces.export_closed() == Exported(traces=1)
+    assert "receipt email" in taken()
+
+
+def test_a_failed_receipt_that_was_read_is_exported_once(account: Any) -> None:
+    ask(account)
+    answer(record(take()))
+    hear(attempt_of(), "failed")
+    assert [traces.export_closed(), traces.export_closed()] == [Exported(traces=1), Exported()]
+
+
+@pytest.fixture
+def held(account: Any, postgres_only: None) -> Iterator[BaseDatabaseWrapper]:
+    """A connection that holds the one intent, which is closed."""
     ask(account)
     answer(record(take()))
     other = connection.copy()
@@ -323,69 +346,26 @@ def test_an_intent_that_somebody_holds_is_written_down_the_next_time(
         with other.cursor() as cursor:
             cursor.execute("BEGIN")
             cursor.execute(f"SELECT 1 FROM {ResetIntent._meta.db_table} FOR NO KEY UPDATE")
-            traces.export_closed()
-            cursor.execute("ROLLBACK")
+        yield other
     finally:
         other.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_intent_that_somebody_holds_is_written_down_the_next_time(held: BaseDatabaseWrapper) -> None:
+    traces.export_closed()
     assert ResetIntent.objects.get().traced_at is None
+    held.close()
     traces.export_closed()
     assert ResetIntent.objects.get().traced_at is not None
 
 
-# A collector that is away.
-
-
-def test_what_the_collector_refused_is_exported_later(account: Any, change: Settings) -> None:
-    change(TRACE_EXPORTER="tests.span_sink.Away")
-    ask(account)
-    answer(record(take()))
-    assert traces.export_closed() == Exported(refused=True)
-    change(TRACE_EXPORTER=SINK)
+@pytest.mark.django_db(transaction=True)
+def test_a_batch_that_somebody_holds_is_exported_once_in_a_run(
+    held: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "BATCH", 1)
     assert traces.export_closed() == Exported(traces=1)
-
-
-def test_a_collector_that_refused_is_left_alone_for_a_while(account: Any, change: Settings) -> None:
-    change(TRACE_EXPORTER="tests.span_sink.Away")
-    span_sink.Away.asked = 0
-    ask(account)
-    answer(record(take()))
-    assert [traces.export_closed().refused for _ in range(3)] == [True] * 3
-    assert span_sink.Away.asked == 1
-
-
-def test_an_exporter_that_raises_stops_nothing_and_its_text_goes_nowhere(
-    account: Any, change: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
-    change(TRACE_EXPORTER="tests.span_sink.Broken")
-    ask(account)
-    answer(record(take()))
-    assert traces.export_closed() == Exported(refused=True)
-    assert "RuntimeError" in caplog.text
-    assert "marked" not in caplog.text
-
-
-def test_an_exporter_that_does_not_answer_is_not_waited_for(
-    account: Any, change: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collector, "EXPORT_SECONDS", 0.05)
-    change(TRACE_EXPORTER="tests.span_sink.Stalled")
-    span_sink.GO_ON.clear()
-    ask(account)
-    answer(record(take()))
-    try:
-        assert traces.export_closed() == Exported(refused=True)
-    finally:
-        span_sink.GO_ON.set()
-
-
-def test_what_is_left_out_needs_no_collector(
-    account: Any, change: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("resetdelivery.domain.trace_sampling.randomness_of", lambda reference: 0)
-    change(TRACE_EXPORTER="tests.span_sink.Away", TRACE_SUCCESSES_PER_MILLE=999)
-    ask(account)
-    answer(record(take()))
-    assert traces.export_closed() == Exported(left_out=1)
 
 
 # Who runs it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -97,3 +98,29 @@ def test_where_traces_are_off_nothing_is_stored_and_nothing_exported(
     with django_assert_num_queries(0):
         assert traces.export_closed() == traces.Exported()
     assert taken() == {}
+
+
+OTEL = "resetdelivery.telemetry.traces.otel"
+
+
+def test_packages_that_are_broken_stop_no_admission(
+    account: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, OTEL, None)
+    intent = ask(account)
+    ref = SpanRef.of(intent.traceparent)
+    assert ref is not None
+    assert (ref.trace_id, intent.trace_parent_span) == (intent.reference.hex, "")
+    assert "trace_failed" in caplog.text
+
+
+def test_packages_that_cannot_be_looked_for_are_none(
+    account: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    def broken(name: str) -> None:
+        raise AttributeError(name)
+
+    monkeypatch.setattr(switch, "find_spec", broken)
+    switch.has_packages.cache_clear()
+    request.addfinalizer(switch.has_packages.cache_clear)
+    assert ask(account).traceparent == ""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from opentelemetry import trace
 
@@ -68,6 +69,17 @@ def test_a_request_that_is_the_same_is_no_conflict(account: Any) -> None:
     for _ in range(2):
         ask(account, idempotency_key="k")
     assert queued() == {}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_conflict_is_told_once_its_transaction_is_over(
+    account: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside: list[bool] = []
+    monkeypatch.setattr(moments, "queue_span", lambda span: inside.append(connection.in_atomic_block))
+    ask(account, idempotency_key="k")
+    conflict(account)
+    assert inside == [False]
 
 
 # Links.

@@ -129,6 +129,33 @@ assert traces.export_closed() == traces.Exported()
 assert "resetdelivery.telemetry.traces.otel" not in sys.modules
 assert (traces.encoded_sample() is None) is (sys.argv[1] == "missing")
 """
+#: A span, and from Python 3.12 on no thread begins once the interpreter ends; before, as if it were so.
+ENDS = """
+import atexit, threading
+import django
+django.setup()
+from resetdelivery.telemetry import traces
+traces.stale_token()
+def no_more(*_):
+    raise RuntimeError("can't create new thread at interpreter shutdown")
+@atexit.register
+def end():
+    threading.Thread.start = no_more
+"""
+#: A project that uses another exporter than that for OTLP.
+NO_OTLP = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("opentelemetry.exporter"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Missing())
+import django
+django.setup()
+from resetdelivery.telemetry.traces import encoded_sample, switch
+assert switch.has_packages()
+assert encoded_sample() is None
+"""
 #: Settings of the process, on top of the test run's.
 SETTINGS = """
 from tests.settings import *
@@ -169,3 +196,17 @@ def test_where_nothing_is_traced_the_packages_of_opentelemetry_are_not_needed(
     tmp_path: Path, packages: str
 ) -> None:
     run(IMPORTS, packages, folder=tmp_path, exporter="")
+
+
+def test_a_process_that_can_begin_no_more_threads_says_what_it_has_to_before_it_ends(tmp_path: Path) -> None:
+    with receiver() as found:
+        run(ENDS, folder=tmp_path, exporter=OTLP, OTEL_EXPORTER_OTLP_ENDPOINT=found.endpoint)
+        assert found.names() == ["stale_token"]
+
+
+def test_a_process_ends_though_the_exporter_does_not_answer(tmp_path: Path) -> None:
+    assert run(ENDS, folder=tmp_path, exporter="tests.span_sink.Stalled") == ""
+
+
+def test_without_the_exporter_for_otlp_nothing_is_measured(tmp_path: Path) -> None:
+    run(NO_OTLP, folder=tmp_path, exporter="")

@@ -6,8 +6,11 @@ import time
 import uuid
 from typing import TypedDict
 
-from resetdelivery.domain.spans import admission_ref
+from resetdelivery.domain.spans import SpanRef, admission_ref
+from resetdelivery.logs import get_logger
 from resetdelivery.telemetry.traces.switch import is_on
+
+log = get_logger("resetdelivery.traces")
 
 
 class AdmissionContext(TypedDict, total=False):
@@ -27,12 +30,21 @@ def admission_context(reference: uuid.UUID, *, began: float) -> AdmissionContext
     """
     if not is_on():
         return {}
-    from resetdelivery.telemetry.traces.otel import current_span
-
-    caller = current_span()
+    caller = _caller()
     ref = admission_ref(reference, trace_id=caller.trace_id if caller else None)
     return {
         "traceparent": ref.traceparent(),
         "trace_parent_span": caller.span_id if caller else "",
         "admission_seconds": time.monotonic() - began,
     }
+
+
+def _caller() -> SpanRef | None:
+    """The host's span; none as well if it cannot be asked for: no trace is worth an admission."""
+    try:
+        from resetdelivery.telemetry.traces.otel import current_span
+
+        return current_span()
+    except Exception as error:
+        log.warning("trace_failed", error_class=type(error).__name__)
+        return None

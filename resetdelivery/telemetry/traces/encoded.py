@@ -45,6 +45,14 @@ def encoded_sample() -> EncodedSample | None:
     """The measured sizes; ``None`` without the packages of the extra ``tracing``."""
     if not has_packages():
         return None
+    try:
+        return _measured()
+    except ModuleNotFoundError:
+        # The SDK is there without the exporter for OTLP, as where another exporter is used.
+        return None
+
+
+def _measured() -> EncodedSample:
     typical, worst = spans_of(_typical(0), _SAMPLED), spans_of(_worst(), _FOR_EVERY_REASON)
     batch = _octets([span for number in range(_BATCH) for span in spans_of(_typical(number), _SAMPLED)])
     return EncodedSample(

@@ -7,7 +7,7 @@ come out the same. No transaction and no lock is held while the collector is ask
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import connections, router, transaction
@@ -19,10 +19,13 @@ from resetdelivery.conf import get_settings
 from resetdelivery.domain.spans import Span, SpanRef, spans_of
 from resetdelivery.domain.trace_sampling import sampled
 from resetdelivery.domain.traced import TracedIntent
+from resetdelivery.logs import get_logger
 from resetdelivery.models import ResetIntent
 from resetdelivery.telemetry.traces.collector import collector
-from resetdelivery.telemetry.traces.rows import Untraced, untraced
+from resetdelivery.telemetry.traces.rows import untraced
 from resetdelivery.telemetry.traces.switch import is_on
+
+log = get_logger("resetdelivery.traces")
 
 #: Intents read, exported and written down at once: some 500 spans, or 100 kB.
 BATCH = 100
@@ -34,11 +37,13 @@ RUN_SECONDS = 2.0
 class Exported:
     """How many traces were exported, how many were left out as the share of successes was taken.
 
-    ``refused``: the exporter did not take them. They stay where they are for the next run.
+    ``lost`` ones cannot be made, or the exporter does not take them while it takes others.
+    ``refused``: it took none. They stay where they are for the next run.
     """
 
     traces: int = 0
     left_out: int = 0
+    lost: int = 0
     refused: bool = False
 
 
@@ -51,14 +56,15 @@ def export_closed(*, using: str | None = None) -> Exported:
         return Exported()
     alias = using or router.db_for_write(ResetIntent)
     stop_at = time.monotonic() + RUN_SECONDS
-    traces = left_out = 0
+    whole, last = Exported(), 0
     while True:
-        batch = _export_some(alias)
-        traces += batch.traces
-        left_out += batch.left_out
-        is_last = batch.traces + batch.left_out < BATCH
-        if batch.refused or is_last or time.monotonic() > stop_at:
-            return Exported(traces=traces, left_out=left_out, refused=batch.refused)
+        # Past what this run read: what stays where it is must not be read for ever.
+        intents = untraced(after=last, limit=BATCH, using=alias)
+        batch = _export(intents, alias)
+        whole = _sum(whole, batch)
+        if batch.refused or len(intents) < BATCH or time.monotonic() > stop_at:
+            return whole
+        last = max(intents)
 
 
 def export_again(cursor: CursorWrapper, intents: Sequence[int]) -> None:
@@ -72,31 +78,52 @@ def export_again(cursor: CursorWrapper, intents: Sequence[int]) -> None:
     )
 
 
-def _export_some(alias: str) -> Exported:
-    found = untraced(limit=BATCH, using=alias)
-    traces = [spans for spans in map(_kept_spans, found.intents.values()) if spans]
-    if traces and not collector().send([span for spans in traces for span in spans]):
-        return Exported(refused=True)
-    if found.intents:
-        _write_down(alias, found)
-    return Exported(traces=len(traces), left_out=len(found.intents) - len(traces))
-
-
-def _kept_spans(intent: TracedIntent) -> tuple[Span, ...]:
-    root = SpanRef.of(intent.traceparent)
-    kept = root and sampled(
-        intent, root.trace_id, successes_per_mille=get_settings().trace_successes_per_mille
+def _sum(one: Exported, other: Exported) -> Exported:
+    return Exported(
+        traces=one.traces + other.traces,
+        left_out=one.left_out + other.left_out,
+        lost=one.lost + other.lost,
+        refused=one.refused or other.refused,
     )
-    return spans_of(intent, kept) if kept else ()
 
 
-def _write_down(alias: str, found: Untraced) -> None:
+def _export(intents: Mapping[int, TracedIntent], alias: str) -> Exported:
+    made = {pk: _kept_spans(intent) for pk, intent in intents.items()}
+    traces = {pk: spans for pk, spans in made.items() if spans}
+    answers = collector().send_traces(traces) if traces else {}
+    done = [pk for pk in intents if pk in answers or pk not in traces]
+    if done:
+        _write_down(alias, {pk: intents[pk] for pk in done})
+    broken = sum(spans is None for spans in made.values())
+    taken = sum(answers.values())
+    return Exported(
+        traces=taken,
+        left_out=len(intents) - len(traces) - broken,
+        lost=broken + len(answers) - taken,
+        refused=bool(traces) and not answers,
+    )
+
+
+def _kept_spans(intent: TracedIntent) -> tuple[Span, ...] | None:
+    """None at all if it is left out; ``None`` if they cannot be made, now or ever."""
+    try:
+        root = SpanRef.of(intent.traceparent)
+        kept = root and sampled(
+            intent, root.trace_id, successes_per_mille=get_settings().trace_successes_per_mille
+        )
+        return spans_of(intent, kept) if kept else ()
+    except Exception as error:
+        log.warning("trace_failed", error_class=type(error).__name__)
+        return None
+
+
+def _write_down(alias: str, intents: Mapping[int, TracedIntent]) -> None:
     """Mark as traced what did not change since it was read; what did, comes again.
 
     Whatever somebody holds is passed over, for it may be about to change: it comes again, too.
     """
     connection = connections[alias]
-    ids = list(found.intents)
+    ids = list(intents)
     with transaction.atomic(using=alias), connection.cursor() as cursor:
         cursor.execute(
             f"SELECT id FROM {INTENT} WHERE id IN ({marks(ids)}) ORDER BY id {lock_sql(connection, 'skip')}",
@@ -104,12 +131,26 @@ def _write_down(alias: str, found: Untraced) -> None:
         )
         free = [row_id for (row_id,) in cursor.fetchall()]
         # A statement of its own: only this one sees what was committed before the locks were had.
+        failed = _failed_receipts(cursor, free)
+        same = [pk for pk in free if failed.get(pk, 0) <= _failed_as_read(intents[pk])]
         cursor.execute(
-            f"""
-            UPDATE {INTENT} SET traced_at = {now_sql(connection)}
-            WHERE id IN ({marks(free)}) AND traced_at IS NULL AND NOT EXISTS (
-                SELECT 1 FROM {DELIVERY} d JOIN {ATTEMPT} a ON a.delivery_id = d.id
-                WHERE d.intent_id = {INTENT}.id AND a.receipt = 'failed' AND a.receipt_at >= %s)
-            """,
-            [*free, connection.ops.adapt_datetimefield_value(found.read_at)],
+            f"UPDATE {INTENT} SET traced_at = {now_sql(connection)} "
+            f"WHERE id IN ({marks(same)}) AND traced_at IS NULL",
+            same,
         )
+
+
+def _failed_receipts(cursor: CursorWrapper, intents: Sequence[int]) -> dict[int, int]:
+    """How many receipts say now that it failed. Not from when: what came first may be committed later."""
+    cursor.execute(
+        f"""
+        SELECT d.intent_id, COUNT(*) FROM {DELIVERY} d JOIN {ATTEMPT} a ON a.delivery_id = d.id
+        WHERE d.intent_id IN ({marks(intents)}) AND a.receipt = 'failed' GROUP BY d.intent_id
+        """,
+        list(intents),
+    )
+    return dict(cursor.fetchall())
+
+
+def _failed_as_read(intent: TracedIntent) -> int:
+    return sum(attempt.receipt == "failed" for attempt in intent.attempts)

@@ -1,17 +1,14 @@
-"""Closed intents with all that their traces are made of, in four statements for any number."""
+"""Closed intents with all that their traces are made of, in three statements for any number."""
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
-from django.db import connections
 from django.db.models import F
 
-from resetdelivery.clock import database_now
 from resetdelivery.domain.traced import TracedAttempt, TracedDelivery, TracedIntent
 from resetdelivery.models import Attempt, Delivery, ResetIntent
 
@@ -27,32 +24,22 @@ _DELIVERY = _columns(TracedDelivery)
 _ATTEMPT = _columns(TracedAttempt)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Untraced:
-    """Intents by their ids, as they were at ``read_at``, the database's time, or later."""
+def untraced(*, after: int = 0, limit: int, using: str) -> Mapping[int, TracedIntent]:
+    """By their ids, the oldest intents past ``after`` whose traces are still to be exported.
 
-    intents: Mapping[int, TracedIntent]
-    read_at: dt.datetime
-
-
-def untraced(*, limit: int, using: str) -> Untraced:
-    """The oldest intents whose traces are still to be exported, ``limit`` at the most."""
-    # Before the rows are: what changes from then on is seen as a change.
-    read_at = database_now(connections[using])
+    They are ``limit`` at the most.
+    """
     rows: dict[int, dict[str, Any]] = {
         row.pop("id"): row
         # In the words of the index "resetdelivery_intent_trace".
         for row in ResetIntent.objects.using(using)
-        .filter(state="closed", traced_at=None)
+        .filter(state="closed", traced_at=None, id__gt=after)
         .exclude(traceparent="")
         .order_by("id")
         .values("id", *_INTENT)[:limit]
     }
     deliveries = _deliveries(list(rows), using)
-    return Untraced(
-        intents={pk: TracedIntent(**row, deliveries=tuple(deliveries[pk])) for pk, row in rows.items()},
-        read_at=read_at,
-    )
+    return {pk: TracedIntent(**row, deliveries=tuple(deliveries[pk])) for pk, row in rows.items()}
 
 
 def _deliveries(intents: Sequence[int], using: str) -> Mapping[int, list[TracedDelivery]]:

@@ -21,8 +21,9 @@ def is_disabled() -> bool:
 
 @lru_cache(maxsize=1)
 def has_packages() -> bool:
-    """Whether the extra ``tracing`` is installed."""
+    """Whether the extra ``tracing`` is installed, and not broken."""
     try:
+        # Imports the packages above it, which may raise anything.
         return find_spec("opentelemetry.sdk.trace.export") is not None
-    except ModuleNotFoundError:
+    except Exception:
         return False
