@@ -27,7 +27,7 @@ from resetdelivery.log_scrubbing import without_links
 from resetdelivery.logs import within_schema
 
 OURS = ("resetdelivery", "notifications")
-#: A name, of one's own choice; other packages' events can be sentences with anything in them.
+#: A name, of one's own choice; other packages' events and fields can be called by anything.
 _EVENT = re.compile(r"[a-z]{1,24}(_[a-z]{1,24}){0,5}")
 _AFTER: list[Processor] = [structlog.stdlib.add_log_level, stamped]
 
@@ -48,8 +48,9 @@ def without_texts(logger: WrappedLogger, method: str, line: EventDict) -> EventD
         return within_schema(logger, method, line)
     error = _exception(line.pop("exc_info", None))
     event = shown(line.pop("event", None), _EVENT)
-    fields = {name: shown(value) for name, value in line.items()}
-    return {"event": event, "logger": name, **fields, **error}
+    fields = {name: shown(value) for name, value in line.items() if _EVENT.fullmatch(name)}
+    dropped = {"dropped_fields": len(line) - len(fields)} if len(fields) < len(line) else {}
+    return {"event": event, "logger": name, **fields, **dropped, **error}
 
 
 def _exception(exc_info: object) -> dict[str, str]:
@@ -77,7 +78,7 @@ class StderrHandler(logging.StreamHandler[TextIO]):
 def logging_config(*, form: str, debug: bool) -> None:
     """Send all logs to standard error, as ``json`` lines or for the ``console``.
 
-    As JSON, warnings of Python's and what nobody caught are lines, too.
+    As JSON, warnings of Python's and what nobody caught, or could catch, are lines, too.
     """
     structlog.configure(
         processors=[without_texts, *_AFTER, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -90,6 +91,7 @@ def logging_config(*, form: str, debug: bool) -> None:
         warnings.showwarning = _log_warning
         sys.excepthook = _log_uncaught
         threading.excepthook = _log_uncaught_of_a_thread
+        sys.unraisablehook = _log_unraisable
 
 
 def configuration(*, form: str, debug: bool) -> dict[str, Any]:
@@ -151,3 +153,9 @@ def _log_uncaught(kind: type[BaseException], error: BaseException, tb: Traceback
 def _log_uncaught_of_a_thread(of: threading.ExceptHookArgs) -> None:
     error = of.exc_value
     logging.getLogger("python").critical("Nobody in a thread caught this.", exc_info=error)
+
+
+def _log_unraisable(of: sys.UnraisableHookArgs) -> None:
+    """Of a finalizer or a callback; the object that it belongs to is not shown, as it can say anything."""
+    error = of.exc_value
+    logging.getLogger("python").critical("Nobody could catch this (%s).", of.exc_type, exc_info=error)

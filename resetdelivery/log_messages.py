@@ -105,6 +105,19 @@ class _Words(str):
         return str(self)
 
 
+class _Named(dict[Any, object]):
+    """Values by their names; to a sentence that asks for none of them, the type of what held them."""
+
+    __slots__ = ("_as_one",)
+
+    def __init__(self, whole: Mapping[Any, object], forms: _Forms, *, numbers: bool) -> None:
+        super().__init__({key: shown(one, forms.get(key), numbers=numbers) for key, one in whole.items()})
+        self._as_one = shown(whole)
+
+    def __repr__(self) -> str:
+        return str(self._as_one)
+
+
 def shown(value: object, form: re.Pattern[str] | None = None, *, numbers: bool = False) -> object:
     """``value``, if it is one of those that cannot name anybody; otherwise its type in brackets.
 
@@ -149,7 +162,7 @@ def _filled(sentence: str, arguments: object, forms: _Forms, *, numbers: bool) -
         return sentence
     values: Any
     if isinstance(arguments, Mapping):
-        values = {key: shown(one, forms.get(key), numbers=numbers) for key, one in arguments.items()}
+        values = _Named(arguments, forms, numbers=numbers)
     elif isinstance(arguments, tuple):
         values = tuple(shown(one, forms.get(at), numbers=numbers) for at, one in enumerate(arguments))
     else:

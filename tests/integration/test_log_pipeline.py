@@ -21,6 +21,7 @@ from django.test import Client
 from config.logging import logging_config
 from resetdelivery import logs
 from resetdelivery.logs import NotInSchema, dropped_fields, get_logger
+from tests.sinks import formatters, own_hooks
 
 ADDRESS = "marked.buyer.1618@shop.example"
 TOKEN = "ditab6-378a2f1dd9e42bb6548118d507ac006d"
@@ -30,9 +31,8 @@ FORMS = pytest.mark.parametrize("form", ["json", "console"])
 
 @pytest.fixture(autouse=True)
 def _logging_as_before() -> Iterator[None]:
-    hooks = sys.excepthook, threading.excepthook
-    yield
-    sys.excepthook, threading.excepthook = hooks
+    with own_hooks():
+        yield
     logging_config(form="console", debug=False)
 
 
@@ -119,6 +119,12 @@ def test_a_logger_of_structlogs_own_with_our_name_is_held_to_the_schema() -> Non
         structlog.get_logger("resetdelivery.any").info("attempt", to=ADDRESS)
 
 
+def test_the_forms_that_tests_search_leave_pytests_own_hooks() -> None:
+    before = sys.excepthook, threading.excepthook, sys.unraisablehook
+    assert len(list(formatters())) == 3
+    assert (sys.excepthook, threading.excepthook, sys.unraisablehook) == before
+
+
 # Others'.
 
 
@@ -132,6 +138,18 @@ def test_a_line_of_somebody_elses_structlog_shows_types(form: str, written: Call
     assert "31415" not in text
     assert "order_failed" in text
     assert "LookupError" in text
+
+
+@FORMS
+def test_fields_of_somebody_elses_structlog_that_have_no_plain_names_are_counted(
+    form: str, written: Callable[[], str]
+) -> None:
+    logging_config(form=form, debug=True)
+    structlog.get_logger("shop.orders").warning("order_failed", paid=True, **{ADDRESS: 1, "+49151": 2})
+    text = written()
+    assert [name for name in (ADDRESS, "49151") if name in text] == []
+    assert re.search(r'paid"?[:=](true|True)\W', text)
+    assert re.search(r'dropped_fields"?[:=]2\b', text)
 
 
 @FORMS

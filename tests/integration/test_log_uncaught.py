@@ -17,6 +17,12 @@ def refuse():
 thread = threading.Thread(target=refuse)
 thread.start()
 thread.join()
+class Account:
+    def __repr__(self):
+        return "{ADDRESS}"
+    def __del__(self):
+        refuse()
+Account()
 refuse()
 """
 
@@ -30,7 +36,9 @@ def test_in_production_warnings_and_what_nobody_caught_are_lines_too() -> None:
     assert said == [
         ("warning", "UserWarning"),
         ("critical", "Nobody in a thread caught this."),
+        ("critical", "Nobody could catch this (LookupError)."),
         ("critical", "Nobody caught this."),
     ]
+    assert ended.stderr.count('"exception":"LookupError at <string>:') == 3
     assert ADDRESS not in ended.stderr
     assert ended.returncode == 1

@@ -70,3 +70,7 @@ def test_every_form_is_long_enough_to_turn_up_by_no_chance() -> None:
 
 def test_a_sink_without_its_known_word_is_named() -> None:
     assert not_looked_at([sink(b"known"), Sink(name="empty", content=b"", says="known")]) == ["empty"]
+
+
+def test_a_sink_of_which_no_word_is_known_is_named() -> None:
+    assert not_looked_at([Sink(name="any", content=b"known", says="")]) == ["any"]

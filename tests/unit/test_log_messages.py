@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from celery.app import trace
+from django.http import QueryDict
 
 from resetdelivery.log_messages import HIDDEN, SHOWN, message_of, request_fields
 
@@ -16,8 +17,7 @@ TASK, TASK_ID = "resetdelivery.deliver", "8d7c1f6e-2b1a-4c3d-9e5f-0a1b2c3d4e5f"
 
 def said(name: str, sentence: Any, *values: Any) -> str:
     """What is shown of a line that this file logs."""
-    arguments = values[0] if len(values) == 1 and isinstance(values[0], dict) else values
-    return shown_of(logging.LogRecord(name, logging.ERROR, __file__, 1, sentence, arguments, None))
+    return shown_of(logging.LogRecord(name, logging.ERROR, __file__, 1, sentence, values, None))
 
 
 def shown_of(record: logging.LogRecord) -> str:
@@ -33,6 +33,11 @@ def shown_of(record: logging.LogRecord) -> str:
         ("failed: %r", (ValueError(ADDRESS),), "failed: <ValueError>"),
         ("failed: %s", ([ADDRESS, 1],), "failed: <list>"),
         ("of %(who)s: %(count)d", ({"who": ADDRESS, "count": 3},), "of <str>: 3"),
+        ("sent to %s", ({ADDRESS: 1},), "sent to <dict>"),
+        ("100%%(%r)", ({ADDRESS: 1},), "100%(<dict>)"),
+        ("%(many)s are many", ({"many": {ADDRESS: 1}},), "<dict> are many"),
+        ("%d of them", ({ADDRESS: 1},), "%d of them"),
+        ("got %s", (QueryDict(ADDRESS),), "got <QueryDict>"),
         ("%d of them", (ADDRESS,), "%d of them"),
         ("%s and %s", (ADDRESS,), "%s and %s"),
         ("100 %", (), "100 %"),

@@ -94,7 +94,7 @@ def _search(sink: Sink, mark: Mark, ways: Sequence[tuple[str, bytes]]) -> Iterat
 
 def not_looked_at(sinks: Iterable[Sink]) -> list[str]:
     """Sinks that do not hold what they are known to hold: searching them proves nothing."""
-    return [sink.name for sink in sinks if sink.says.encode() not in sink.content]
+    return [sink.name for sink in sinks if not sink.says or sink.says.encode() not in sink.content]
 
 
 def listed(sinks: Iterable[Sink]) -> str:

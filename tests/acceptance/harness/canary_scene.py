@@ -13,6 +13,7 @@ from resetdelivery.models import Attempt, Delivery, ResetIntent
 from resetdelivery.services import cancel_resets, request_reset
 from tests.acceptance.harness import hints
 from tests.acceptance.harness.canary_browser import Browser
+from tests.acceptance.harness.canary_commands import assert_worked
 from tests.acceptance.harness.canary_marks import account, links
 from tests.acceptance.harness.canary_texts import (
     BAD_KEY,
@@ -225,7 +226,7 @@ class Scene:
         poller.end()
 
     def commands(self, *several: tuple[str, ...]) -> None:
-        """Run ``manage.py`` commands at once, to their ends."""
-        running = [self.stage.command(*arguments, **self.environment) for arguments in several]
-        for one in running:
-            assert one.exit_code() in (0, 1, 2), one.log.read_text()
+        """Run ``manage.py`` commands at once, to their ends; each must do its work."""
+        running = [(one[0], self.stage.command(*one, **self.environment)) for one in several]
+        for name, process in running:
+            assert_worked(name, process.exit_code(), process.log.read_text())

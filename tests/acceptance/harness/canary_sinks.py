@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from string import digits
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
@@ -24,6 +25,23 @@ ALLOWED_COLUMNS = {
 }
 #: Other applications' tables into which ours could write.
 _THEIRS = ("django_admin_log", "django_content_type", "django_migrations")
+
+#: What each kind of process says, by the name of its log, once it has done what the play is about.
+SAID = {
+    "beat": "Sending due task",
+    "delivery_health": "oldest due",
+    "explain": "requested",
+    "flower": "Visit me at",
+    "forget_account": "The account is forgotten",
+    "internal": "Booting worker",
+    "poller": "[info     ] attempt ",
+    "purge": "audit_entries",
+    "reconcile": "admitted in the window",
+    "retention_report": "ResetIntent: account_refs",
+    "shop": '"POST /accounts/forgot/ HTTP/1.1" 302',
+    "telemetry_budget": "MAX_TRAIL_BYTES",
+    "worker": "ready.",
+}
 
 
 class Wire:
@@ -87,10 +105,13 @@ def database(when: str) -> Sink:
 
 
 def logs(folder: Path) -> list[Sink]:
-    """Standard output and standard error of every process."""
+    """Standard output and standard error of every process; none of ``SAID`` may be missing."""
+    files = {file: file.stem.rstrip(digits) for file in sorted(folder.glob("*.log"))}
+    differing = set(files.values()) ^ set(SAID)
+    assert not differing, f"of these there is a log or a known word, and not the other: {sorted(differing)}"
     return [
-        Sink(name=f"log of {file.stem}", content=file.read_bytes(), says="")
-        for file in sorted(folder.glob("*.log"))
+        Sink(name=f"log of {file.stem}", content=file.read_bytes(), says=SAID[kind])
+        for file, kind in files.items()
     ]
 
 
