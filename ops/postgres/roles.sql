@@ -80,9 +80,12 @@ TO resetdelivery_delivers;
 GRANT INSERT, SELECT (id) ON resetdelivery_auditentry TO resetdelivery_delivers;
 
 -- Counting what happens as it does, and reading the counts ------------------------------------------------------
-GRANT SELECT, INSERT, UPDATE ON resetdelivery_eventminute, resetdelivery_outcomeminute, resetdelivery_rollupstate
-TO resetdelivery_admits, resetdelivery_delivers;
-GRANT SELECT ON resetdelivery_eventtotal, resetdelivery_outcometotal, resetdelivery_jobrun
+-- Whoever counts holds still up to where counts are final (UPDATE of a column is what locking the row asks for),
+-- and cannot move that: it says what may be deleted.
+GRANT SELECT, INSERT, UPDATE ON resetdelivery_eventminute TO resetdelivery_admits, resetdelivery_delivers;
+GRANT SELECT, INSERT, UPDATE (id) ON resetdelivery_rollupstate TO resetdelivery_admits, resetdelivery_delivers;
+GRANT SELECT ON resetdelivery_outcomeminute, resetdelivery_eventtotal, resetdelivery_outcometotal,
+    resetdelivery_jobrun
 TO resetdelivery_admits, resetdelivery_delivers;
 
 -- The processes -------------------------------------------------------------------------------------------------
@@ -97,7 +100,8 @@ TO resetdelivery_web;
 GRANT resetdelivery_delivers TO resetdelivery_worker;
 
 GRANT resetdelivery_delivers TO resetdelivery_control;
-GRANT INSERT, UPDATE ON resetdelivery_eventtotal, resetdelivery_outcometotal, resetdelivery_jobrun
+GRANT INSERT, UPDATE ON resetdelivery_outcomeminute, resetdelivery_rollupstate, resetdelivery_eventtotal,
+    resetdelivery_outcometotal, resetdelivery_jobrun
 TO resetdelivery_control;
 -- The only process that deletes, or takes an account out of a reset. (UPDATE of a column is what locking a row
 -- asks for.) Audit entries are for their owner alone: `manage.py purge` as resetdelivery_migrate takes old ones.

@@ -122,38 +122,6 @@ class Migration(migrations.Migration):
             name='traced_at',
             field=models.DateTimeField(null=True),
         ),
-        migrations.AddIndex(
-            model_name='attempt',
-            index=models.Index(fields=['started_at'], name='resetdelivery_attempt_started'),
-        ),
-        migrations.AddIndex(
-            model_name='attempt',
-            index=models.Index(condition=models.Q(('receipt_at__isnull', False)), fields=['receipt_at'], name='resetdelivery_attempt_told'),
-        ),
-        migrations.AddIndex(
-            model_name='attempt',
-            index=models.Index(condition=models.Q(('late_at__isnull', False)), fields=['late_at'], name='resetdelivery_attempt_late'),
-        ),
-        migrations.AddIndex(
-            model_name='attempt',
-            index=models.Index(condition=models.Q(('provider_reference', ''), _negated=True), fields=['started_at'], name='resetdelivery_attempt_named'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('finished_at__isnull', False)), fields=['finished_at'], name='resetdelivery_delivery_ended'),
-        ),
-        migrations.AddIndex(
-            model_name='resetintent',
-            index=models.Index(fields=['created_at'], name='resetdelivery_intent_created'),
-        ),
-        migrations.AddIndex(
-            model_name='resetintent',
-            index=models.Index(condition=models.Q(('scrubbed_at', None), ('state', 'closed')), fields=['closed_at', 'id'], name='resetdelivery_intent_scrub'),
-        ),
-        migrations.AddIndex(
-            model_name='resetintent',
-            index=models.Index(condition=models.Q(('state', 'closed'), ('traced_at', None), models.Q(('traceparent', ''), _negated=True)), fields=['id'], name='resetdelivery_intent_trace'),
-        ),
         migrations.AddConstraint(
             model_name='eventminute',
             constraint=models.UniqueConstraint(fields=('minute', 'event', 'channel', 'label', 'kept'), name='resetdelivery_event_minute'),

@@ -139,6 +139,8 @@ NOBODY = [
     "UPDATE resetdelivery_limituse SET counted = false",
     "UPDATE resetdelivery_attempt SET started_at = now()",
     "INSERT INTO resetdelivery_apikey (key_id) VALUES ('x')",
+    "UPDATE resetdelivery_rollupstate SET closed_before = now()",
+    "UPDATE resetdelivery_outcomeminute SET attempts = 0",
     "UPDATE resetdelivery_apikey SET secret_digest = 'x'",
     "UPDATE resetdelivery_apikey SET revoked_at = NULL",
     "ALTER TABLE resetdelivery_auditentry ADD COLUMN another integer",
