@@ -73,6 +73,8 @@ def everything(client: redis.Redis[bytes]) -> bytes:
     found = []
     for key in client.keys("*"):
         kind: bytes = client.type(key)  # type: ignore[no-untyped-call]
+        if kind == b"none":  # gone since it was listed
+            continue
         read = {
             b"list": lambda k: b"\n".join(client.lrange(k, 0, -1)),
             b"set": lambda k: b"\n".join(client.smembers(k)),

@@ -119,7 +119,7 @@ def test_an_intents_page_leaves_out_the_tables_that_one_may_not_view(
 ) -> None:
     page = viewer("resetintent", "delivery").get(place(ResetIntent, "change", intent.reference))
     headings = re.findall(r'<h2 id="(\w+)-heading"', page.content.decode())
-    assert headings == ["timeline", "deliveries"]
+    assert headings == ["answer", "timeline", "deliveries"]
 
 
 @pytest.mark.parametrize("model", MODELS)
