@@ -7,7 +7,7 @@ already, the row says so (``hinted_at`` null) and any worker, or the sweep, find
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -20,9 +20,10 @@ from resetdelivery.claims.sql import DELIVERY, INTENT, lock_sql, marks
 from resetdelivery.clock import after_sql
 from resetdelivery.conf import Dispatch, get_settings
 from resetdelivery.domain.states import DeliveryState
-from resetdelivery.domain.telemetry import FirstHint
+from resetdelivery.domain.telemetry import CountedEvent, FirstHint
 from resetdelivery.logs import get_logger
 from resetdelivery.models import Delivery
+from resetdelivery.telemetry.counts import count
 
 log = get_logger("resetdelivery.dispatch")
 
@@ -31,40 +32,55 @@ DELIVER_TASK = "resetdelivery.deliver"
 #: counted of hints is counted later than that.
 FIRST_HINT_SECONDS = 20.0
 
+#: Told what became of a hint at some rows of a channel.
+Note = Callable[[Channel, Sequence[int], FirstHint], None]
 
-def hint_after_commit(deliveries: Iterable[Delivery], *, using: str) -> None:
-    """Hint at the due ones among ``deliveries`` once the surrounding transaction commits."""
+
+def hint_after_commit(
+    deliveries: Iterable[Delivery], *, using: str, joined: Collection[Delivery] = ()
+) -> None:
+    """Hint at the due ones among ``deliveries`` once the surrounding transaction commits.
+
+    Those that are ``joined`` as well were stored before, and have had their first hint.
+    """
+    known = {delivery.pk for delivery in joined}
     by_channel: dict[Channel, list[int]] = defaultdict(list)
     for delivery in deliveries:
         if delivery.state == DeliveryState.PENDING:
             by_channel[Channel(delivery.channel)].append(delivery.pk)
+
+    def note(_: Channel, ids: Sequence[int], became: FirstHint) -> None:
+        if became is not FirstHint.PUBLISHED:
+            note_unhinted([i for i in ids if i not in known], using=using, first_hint=became)
+            note_unhinted([i for i in ids if i in known], using=using)
+
     if by_channel:
-        transaction.on_commit(lambda: _hint_all(by_channel, using), using=using)
+        transaction.on_commit(lambda: _hint_all(by_channel, using, note), using=using)
 
 
 @receiver(armed, dispatch_uid="resetdelivery.dispatch")
 def _hint_armed(*, by_channel: dict[Channel, list[int]], using: str, **_: object) -> None:
     """Tell workers of fallback channels that were just armed."""
-    _hint_all(by_channel, using)
+
+    def note(channel: Channel, ids: Sequence[int], became: FirstHint) -> None:
+        if became is not FirstHint.PUBLISHED:
+            note_unhinted(ids, using=using)
+        count(connections[using], CountedEvent.LATER_HINT, channel, became, len(ids))
+
+    _hint_all(by_channel, using, note)
 
 
-def _hint_all(by_channel: dict[Channel, list[int]], using: str) -> None:
+def _hint_all(by_channel: dict[Channel, list[int]], using: str, note: Note) -> None:
     try:
         mode = get_settings().dispatch
         if mode is Dispatch.BROKER:
             for channel, ids in by_channel.items():
-                _hint_or_note(channel, ids, using)
+                note(channel, ids, _hinted(channel, ids))
         elif mode is Dispatch.INLINE:
             _deliver_here(by_channel, using)
     except Exception as error:
         # The request is committed; an error here would turn its answer into a lie.
         log.error("hint_failed", error_class=type(error).__name__)
-
-
-def _hint_or_note(channel: Channel, ids: Sequence[int], using: str) -> None:
-    became = _hinted(channel, ids)
-    if became is not FirstHint.PUBLISHED:
-        note_unhinted(ids, using=using, first_hint=became)
 
 
 def hint(channel: Channel, ids: Sequence[int]) -> bool:
@@ -99,6 +115,8 @@ def note_unhinted(ids: Sequence[int], *, using: str, first_hint: FirstHint = Fir
     for published, it says so now, unless that is too long ago and counted. Waits for no lock: a row
     that somebody holds is being moved on, or is hinted at by the sweep.
     """
+    if not ids:
+        return
     connection = connections[using]
     named = sorted(set(ids))
     with connection.cursor() as cursor:
@@ -106,6 +124,8 @@ def note_unhinted(ids: Sequence[int], *, using: str, first_hint: FirstHint = Fir
             f"""
             WITH free AS MATERIALIZED (
                 SELECT id FROM {DELIVERY} WHERE id IN ({marks(named)})
+                    AND ((state = 'pending' AND hinted_at IS NOT NULL)
+                        OR (%s <> '' AND first_hint = 'published'))
                 ORDER BY id {lock_sql(connection, "skip")}
             )
             UPDATE {DELIVERY} SET
@@ -114,7 +134,7 @@ def note_unhinted(ids: Sequence[int], *, using: str, first_hint: FirstHint = Fir
                     THEN %s ELSE first_hint END
             WHERE id IN (SELECT id FROM free)
             """,
-            [*named, first_hint.value, -FIRST_HINT_SECONDS, first_hint.value],
+            [*named, *[first_hint.value] * 2, -FIRST_HINT_SECONDS, first_hint.value],
         )
 
 

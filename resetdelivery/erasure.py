@@ -32,9 +32,7 @@ from resetdelivery.domain.lease import waves
 from resetdelivery.exceptions import AccountBusy, without_text
 from resetdelivery.limits import LimitKey, limit_keys
 from resetdelivery.models import IdempotencyKey, LimitUse
-from resetdelivery.telemetry import watermark
-from resetdelivery.telemetry.ledger import move
-from resetdelivery.telemetry.tallies import events, of_deliveries, outcomes
+from resetdelivery.telemetry import counts
 
 ACTION = "forget_account"
 #: In the place of the reference of an account that was forgotten: shaped like a decoy's, and no
@@ -158,7 +156,7 @@ def _delete(
     for some in waves(ended, BATCH):
         cursor.execute(f"SELECT id FROM {DELIVERY} WHERE intent_id IN ({marks(some)}) ORDER BY id", some)
         rows = [row_id for (row_id,) in cursor.fetchall()]
-        _keep_counts(connection, rows)
+        counts.keep(connection, rows, closed_too=True)
         attempts += _rows_gone(cursor, ATTEMPT, "delivery_id", rows)
         deliveries += _rows_gone(cursor, DELIVERY, "id", rows)
         keys += _rows_gone(cursor, KEY, "intent_id", some)
@@ -173,17 +171,6 @@ def _delete(
         idempotency_keys=keys,
         limit_uses=uses,
     )
-
-
-def _keep_counts(connection: BaseDatabaseWrapper, deliveries: Sequence[int]) -> None:
-    """Let the minutes go on counting these rows, and say that they are gone; no sum changes by this.
-
-    Not of open minutes only, as where rows are old: those of the last days are reconciled with rows.
-    """
-    if deliveries:
-        watermark.hold(connection)
-        which = of_deliveries(deliveries, since=None)
-        move(connection, outcomes(connection, which), events(connection, which, hint_settles_seconds=0))
 
 
 @sensitive_variables()

@@ -104,12 +104,14 @@ def _submit_states(
     connection: BaseDatabaseWrapper, cursor: CursorWrapper, wave: Sequence[Ready], lease_seconds: float
 ) -> dict[int, dt.datetime]:
     now = now_sql(connection)
+    # The first try's bucket stays: all tries are counted by it, some in minutes that are closed.
     rows = [(ready.claimed.id, ready.claimed.token, _segments_bucket(ready.message)) for ready in wave]
     cursor.execute(
         f"""
         WITH {values_cte("held", ("held_id", "held_token", "held_segments"), rows)}
         UPDATE {DELIVERY} SET state = 'submitting', attempts = attempts + 1,
-            segments_bucket = held_segments, lease_expires_at = {after_sql(connection)}
+            segments_bucket = CASE WHEN segments_bucket = '' THEN held_segments ELSE segments_bucket END,
+            lease_expires_at = {after_sql(connection)}
         FROM held WHERE id = held_id AND lease_token = held_token AND state = 'leased'
             AND authority = 'pipeline' AND lease_expires_at > {now} AND expires_at > {now}
         RETURNING id, {now}

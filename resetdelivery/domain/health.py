@@ -76,7 +76,7 @@ MEANINGS: Mapping[HealthReason, str] = MappingProxyType(
         HealthReason.RECOVERY_OBSERVES: "RECOVERY is 'observe': what a dead worker held is counted and lost.",
         HealthReason.SWEEP_LATE: "The sweep has missed its turn.",
         HealthReason.SWEEP_MISSING: "The sweep has never run, or not for a quarter of a useful life.",
-        HealthReason.COUNTS_STALE: "Minutes are not being counted: the numbers of the window are old.",
+        HealthReason.COUNTS_STALE: "Minutes are not counted, or not closed: numbers are old, or rows stay.",
         HealthReason.PAUSED_BY_OPERATOR: "Somebody paused the channel.",
         HealthReason.PAUSED_MISCONFIGURED: "A provider refuses our account or configuration.",
         HealthReason.DUE_LATE: "A delivery has been due for longer than a worker's death explains.",

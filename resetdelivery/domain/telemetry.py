@@ -22,7 +22,7 @@ class CountedEvent(enum.StrEnum):
     LATE_OUTCOME = "late_outcome"
     #: What became of the hint that an admission owed: :class:`FirstHint`.
     HINT = "hint"
-    #: Hints of the sweep and of retries, as they went: ``published`` or ``failed``.
+    #: Hints of the sweep, of retries and of fallbacks that were armed, as they went: :class:`FirstHint`.
     LATER_HINT = "later_hint"
     #: A lease ran out and the sweep took its delivery back: ``leased`` or ``submitting``.
     LEASE_RECOVERED = "lease_recovered"

@@ -12,6 +12,8 @@ from resetdelivery.domain.reasons import PauseReason
 SHORTEST_SWEEP_PATIENCE_SECONDS = 30.0
 #: Minutes are counted anew every ten seconds.
 STALE_COUNTS_SECONDS = 120.0
+#: A minute is closed soon after it may be, whether anything happened in it or not.
+UNCLOSED_SECONDS = 3600.0
 
 
 def verdict_of(reasons: Iterable[HealthReason]) -> Verdict:
@@ -147,7 +149,12 @@ def sweep_reason(age_seconds: float | None, patience: Patience) -> HealthReason 
     return HealthReason.SWEEP_LATE if age_seconds >= patience.late_seconds else None
 
 
-def counts_reason(age_seconds: float | None) -> HealthReason | None:
-    """What the age of the last roll-up is a reason for; ``None`` as an age: there was none."""
+def counts_reason(age_seconds: float | None, *, unclosed_seconds: float | None) -> HealthReason | None:
+    """What the age of the last roll-up is a reason for; ``None`` as an age: there was none.
+
+    ``unclosed_seconds`` is for how long the first open minute might have been closed; ``None`` if no
+    minute ever was.
+    """
     stale = age_seconds is None or age_seconds >= STALE_COUNTS_SECONDS
+    stale = stale or (unclosed_seconds is not None and unclosed_seconds >= UNCLOSED_SECONDS)
     return HealthReason.COUNTS_STALE if stale else None

@@ -15,6 +15,7 @@ from resetdelivery.claims.sql import ATTEMPT, DELIVERY, INTENT, lock_sql, marks
 from resetdelivery.models import IdempotencyKey
 from resetdelivery.retention.policy import IS_DECOY
 from resetdelivery.retention.rounds import Round, Take, Walk, walk
+from resetdelivery.telemetry import counts
 
 KEY = IdempotencyKey._meta.db_table
 
@@ -60,10 +61,30 @@ def intents(round_: Round) -> Iterator[int]:
 
 
 def decoys(round_: Round) -> Iterator[int]:
-    """Intents that led to nobody, as soon as nothing can be asked about them."""
+    """Intents that led to nobody, as soon as nothing can be asked about them.
+
+    Nobody's are also those that a worker held while their account was forgotten, and those may have
+    attempts, of minutes that are still reconciled with rows.
+    """
     before = round_.counted(round_.settings.keep_decoys)
     closed = f"state = 'closed' AND scrubbed_at IS NULL AND {IS_DECOY}"
-    return walk(round_, Walk(table=INTENT, by="closed_at", before=before, where=closed), _forget(round_))
+    forget = _forget(round_)
+
+    def take(cursor: CursorWrapper, ids: Sequence[int]) -> int:
+        counts.keep(round_.connection, _attempted(cursor, _done(round_, cursor, ids)), closed_too=True)
+        return forget(cursor, ids)
+
+    return walk(round_, Walk(table=INTENT, by="closed_at", before=before, where=closed), take)
+
+
+def _attempted(cursor: CursorWrapper, intents: Sequence[int]) -> list[int]:
+    """The deliveries of these intents that have attempts."""
+    cursor.execute(
+        f"SELECT d.id FROM {DELIVERY} d WHERE d.intent_id IN ({marks(intents)}) "
+        f"AND EXISTS (SELECT 1 FROM {ATTEMPT} a WHERE a.delivery_id = d.id) ORDER BY d.id",
+        list(intents),
+    )
+    return [row_id for (row_id,) in cursor.fetchall()]
 
 
 def _forget(round_: Round) -> Take:

@@ -39,15 +39,18 @@ def count_all(connection: BaseDatabaseWrapper, numbers: Mapping[What, int]) -> N
         )
 
 
-def keep(connection: BaseDatabaseWrapper, delivery_ids: Sequence[int]) -> None:
-    """Keep the counts of deliveries that the caller is about to delete, as far as their minutes are open.
+def keep(connection: BaseDatabaseWrapper, delivery_ids: Sequence[int], *, closed_too: bool = False) -> None:
+    """Keep the counts of deliveries that the caller is about to delete; no sum changes by this.
 
-    In the caller's transaction, once, with their intents locked and before the rows go. An attempt
-    that is still running is not counted: nobody will learn how it ended.
+    As far as their minutes are open, or with ``closed_too`` of all minutes: where rows go so early that
+    their minutes are still reconciled with rows. In the caller's transaction, once, with their intents
+    locked and before the rows go. An attempt that is still running is not counted: nobody will learn
+    how it ended.
     """
     if not delivery_ids:
         return
-    which = of_deliveries(delivery_ids, since=watermark.hold(connection))
+    closed = watermark.hold(connection)
+    which = of_deliveries(delivery_ids, since=None if closed_too else closed)
     move(connection, outcomes(connection, which), events(connection, which, hint_settles_seconds=0))
 
 

@@ -196,9 +196,15 @@ def _reasons(current: Current, reachable: bool | None, settings: Settings) -> tu
     found = [
         HealthReason.BROKER_AWAY if reachable is False else None,
         _recovery_reason(current, settings),
-        counts_reason(current.job_age(Job.ROLL_UP)),
+        counts_reason(
+            current.job_age(Job.ROLL_UP), unclosed_seconds=_unclosed_seconds(current.open_seconds, settings)
+        ),
     ]
     return tuple(reason for reason in found if reason)
+
+
+def _unclosed_seconds(open_seconds: float | None, settings: Settings) -> float | None:
+    return None if open_seconds is None else open_seconds - settings.rollup_close_after.total_seconds()
 
 
 def _recovery_reason(current: Current, settings: Settings) -> HealthReason | None:

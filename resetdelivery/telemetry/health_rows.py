@@ -13,11 +13,12 @@ from notifications.outcome import OutcomeKind
 from resetdelivery.claims.sql import CONTROL, DELIVERY, marks
 from resetdelivery.clock import now_sql, seconds_between_sql
 from resetdelivery.domain.telemetry import QUEUE_DELAY_SECONDS, REMAINING_RATIO, CountedEvent, Job
-from resetdelivery.models import EventMinute, JobRun, OutcomeMinute
+from resetdelivery.models import EventMinute, JobRun, OutcomeMinute, RollupState
 
 _EVENTS = EventMinute._meta.db_table
 _OUTCOMES = OutcomeMinute._meta.db_table
 _JOBS = JobRun._meta.db_table
+_STATE = RollupState._meta.db_table
 
 _EVENTS_TOLD = (
     *(CountedEvent.ADMITTED, CountedEvent.FINISHED),
@@ -36,7 +37,8 @@ class Current:
 
     ``open`` by channel and state; ``due_seconds`` by channel, where something is due; ``modes`` and
     ``pauses`` (reasons, with whether it is paused at this moment) by channel; ``job_seconds`` by job;
-    ``events`` by channel and event.
+    ``events`` by channel and event; ``open_seconds`` since the start of the first minute that is not
+    closed, ``None`` if no minute ever was.
     """
 
     open: dict[tuple[str, str], int]
@@ -45,6 +47,7 @@ class Current:
     pauses: dict[str, tuple[str, bool]]
     job_seconds: dict[str, float]
     events: dict[tuple[str, str], int]
+    open_seconds: float | None
 
     def job_age(self, job: Job) -> float | None:
         """Seconds since ``job`` last succeeded; ``None`` if it never did."""
@@ -66,6 +69,7 @@ def read_current(connection: BaseDatabaseWrapper, since: dt.datetime) -> Current
     now = now_sql(connection)
     due = seconds_between_sql(connection, earlier="MIN(due_at)", later=now)
     succeeded = seconds_between_sql(connection, earlier="succeeded_at", later=now)
+    since_closed = seconds_between_sql(connection, earlier="closed_before", later=now)
     # The states stand in the text: only so are the partial indexes used.
     parts = [
         f"SELECT 'open', channel, state, COUNT(*), {due} FROM {DELIVERY} "
@@ -77,6 +81,7 @@ def read_current(connection: BaseDatabaseWrapper, since: dt.datetime) -> Current
         "SELECT 'pause', channel, pause_reason, CASE WHEN paused THEN 1 ELSE 0 END, NULL "
         f"FROM {CONTROL} WHERE paused OR probing",
         f"SELECT 'job', name, '', 0, {succeeded} FROM {_JOBS}",
+        f"SELECT 'closed', '', '', 0, {since_closed} FROM {_STATE} WHERE closed_before IS NOT NULL",
         f"SELECT 'event', channel, event, CAST(SUM(count) AS bigint), NULL FROM {_EVENTS} "
         f"WHERE minute >= %s AND event IN ({marks(_EVENTS_TOLD)}) GROUP BY channel, event",
     ]
@@ -95,6 +100,7 @@ def _current(rows: list[_Row]) -> Current:
         pauses={row.name: (row.label, bool(row.number)) for row in of("pause")},
         job_seconds={row.name: float(row.seconds) for row in of("job") if row.seconds is not None},
         events={(row.name, row.label): row.number for row in of("event")},
+        open_seconds=next((float(row.seconds) for row in of("closed") if row.seconds is not None), None),
     )
 
 

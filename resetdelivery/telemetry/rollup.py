@@ -176,11 +176,16 @@ def _chunk_end(connection: BaseDatabaseWrapper, start: dt.datetime, limit: dt.da
 
 
 def _until_running(connection: BaseDatabaseWrapper, start: dt.datetime, end: dt.datetime) -> dt.datetime:
-    """The minute of the first attempt in between that still runs, or ``end``."""
+    """The minute of the first attempt in between that still runs, or ``end``.
+
+    One whose delivery is no more under its token does not: nobody will end it.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT MIN(started_at) FROM {ATTEMPT} "
-            "WHERE outcome = '' AND started_at >= %s AND started_at < %s",
+            f"SELECT MIN(a.started_at) FROM {ATTEMPT} a "
+            "WHERE a.outcome = '' AND a.started_at >= %s AND a.started_at < %s "
+            f"AND EXISTS (SELECT 1 FROM {DELIVERY} d WHERE d.id = a.delivery_id "
+            "AND d.state = 'submitting' AND d.lease_token = a.token)",
             flat(connection, [(start, end)]),
         )
         (value,) = cursor.fetchone()

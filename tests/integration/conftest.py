@@ -38,7 +38,7 @@ def hinted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Row ids that were hinted at, after the commits."""
     ids: list[int] = []
     monkeypatch.setattr(
-        dispatch, "_hint_all", lambda by_channel, using: ids.extend(i for c in by_channel.values() for i in c)
+        dispatch, "_hint_all", lambda by_channel, *_: ids.extend(i for c in by_channel.values() for i in c)
     )
     return ids
 

@@ -13,7 +13,10 @@ from notifications.channels import Channel
 from notifications.outcome import OutcomeKind
 from resetdelivery.domain.telemetry import Job
 from tests.counted import attempts, succeeded
+from tests.moved_clock import moved_clock
 from tests.steps import pause, store
+
+__all__ = ["moved_clock"]
 
 pytestmark = pytest.mark.django_db
 

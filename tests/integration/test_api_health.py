@@ -15,7 +15,10 @@ from resetdelivery.services import request_reset
 from tests.conftest import age
 from tests.counted import attempts, events, succeeded
 from tests.internal_api import Service, service
+from tests.moved_clock import moved_clock
 from tests.steps import pause, seconds
+
+__all__ = ["moved_clock"]
 
 pytestmark = pytest.mark.django_db
 

@@ -16,11 +16,14 @@ from resetdelivery.recovery import sweep, wake_due
 from resetdelivery.telemetry.counts import count, count_all, keep
 from resetdelivery.telemetry.rollup import roll_up
 from tests.brokers import Queue
-from tests.later_words import hear
+from tests.later_words import ask_in_turn, hear
+from tests.moved_clock import moved_clock
 from tests.rolled import counts, displayed, pass_minutes, truth
-from tests.steps import ACCEPTED, BUSY, answer, record, seconds, store, take
+from tests.steps import ACCEPTED, BUSY, REFUSED, answer, record, seconds, store, take
 
 pytestmark = pytest.mark.django_db
+
+__all__ = ["moved_clock"]
 
 E = CountedEvent
 EMAIL, SMS = Channel.EMAIL, Channel.SMS
@@ -111,6 +114,22 @@ def test_hints_at_retries_are_counted(queue: Queue) -> None:
     assert counts(displayed()) == {("later_hint", "email", "published"): 2}
 
 
+@pytest.mark.parametrize(
+    ("broker", "label"),
+    [({}, "published"), ({"length": 10_000}, "suppressed"), ({"takes_messages": False}, "failed")],
+)
+def test_a_hint_at_a_fallback_that_was_armed_is_counted(
+    queue: Queue, account: Any, django_capture_on_commit_callbacks: Any, broker: dict[str, Any], label: str
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        ask_in_turn(account)
+    for name, value in broker.items():
+        setattr(queue, name, value)
+    with django_capture_on_commit_callbacks(execute=True):
+        answer(record(take(fill_after=0)), REFUSED)
+    assert counts(displayed()) == {("later_hint", "sms", label): 1}
+
+
 def gone(rows: list[Delivery]) -> None:
     """Delete them with their intents, as an erasure does."""
     with transaction.atomic():
@@ -163,6 +182,20 @@ def test_of_rows_whose_minutes_are_closed_nothing_is_kept() -> None:
     gone(rows)
     assert displayed() == before
     assert not OutcomeMinute.objects.filter(kept=True).exists()
+
+
+def test_also_counts_of_closed_minutes_are_kept_if_that_is_asked_for() -> None:
+    rows = store()
+    answer(record(take()))
+    pass_minutes(30)
+    roll_up()
+    before = displayed()
+    with transaction.atomic():
+        keep(connection, [row.pk for row in rows], closed_too=True)
+    assert displayed() == before
+    assert {row.kept: row.attempts for row in OutcomeMinute.objects.all()} == {False: 0, True: 1}
+    admitted = EventMinute.objects.filter(event="admitted")
+    assert {row.kept: row.count for row in admitted} == {False: 0, True: 1}
 
 
 def test_keeping_nothing_is_no_statement(django_assert_num_queries: Any) -> None:

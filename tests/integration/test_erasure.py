@@ -35,10 +35,13 @@ from resetdelivery.services import forget_account, notify_password_changed, requ
 from resetdelivery.telemetry.rollup import roll_up
 from resetdelivery.timeline.answers import lasting
 from tests.conftest import age
+from tests.moved_clock import moved_clock
 from tests.rolled import Numbers, counts, displayed, pass_minutes, truth
 from tests.steps import ACCEPTED, BUSY, answer, record, take
 
 pytestmark = pytest.mark.django_db
+
+__all__ = ["moved_clock"]
 
 
 def ask(account: Any, *channels: str, **options: Any) -> ResetIntent:

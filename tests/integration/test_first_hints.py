@@ -79,6 +79,28 @@ def test_a_channel_that_waits_is_owed_none_and_gets_none_as_it_is_armed(
     assert Delivery.objects.get(channel="sms").state == "pending"
 
 
+def test_a_request_that_joins_another_leaves_what_is_said_of_its_hint(
+    queue: Queue, ask: Callable[[], Delivery]
+) -> None:
+    first = ask()
+    queue.takes_messages = False
+    again = ask()
+    assert (again.pk, again.first_hint, again.hinted_at) == (first.pk, FirstHint.PUBLISHED, None)
+
+
+def test_one_request_for_two_accounts_tells_what_is_new_from_what_it_joins(
+    queue: Queue, make_account: Any, django_capture_on_commit_callbacks: Any
+) -> None:
+    old, new = make_account(email="shared@shop.example"), make_account(email="shared@shop.example")
+    with django_capture_on_commit_callbacks(execute=True):
+        request_reset(account_ref=str(old.pk), channels=["email"])
+    queue.length = 10_000
+    with django_capture_on_commit_callbacks(execute=True):
+        request_reset(submitted="shared@shop.example", channels=["email"])
+    hints = dict(Delivery.objects.values_list("intent__account_ref", "first_hint"))
+    assert hints == {str(old.pk): FirstHint.PUBLISHED, str(new.pk): FirstHint.SUPPRESSED}
+
+
 def unhint(rows: list[Delivery]) -> None:
     dispatch.note_unhinted([row.pk for row in rows], using="default", first_hint=FirstHint.FAILED)
 
@@ -105,6 +127,25 @@ def test_a_later_hint_that_fails_says_nothing_of_the_first(queue: Queue) -> None
     queue.takes_messages = False
     sweep()
     assert (the_delivery().first_hint, the_delivery().hinted_at) == (FirstHint.PUBLISHED, None)
+
+
+@pytest.mark.parametrize("first_hint", [FirstHint.NONE, FirstHint.FAILED])
+def test_a_row_of_which_nothing_is_taken_back_is_not_written(first_hint: FirstHint) -> None:
+    rows = store(2, first_hint="suppressed", hinted_at=database_now(connection))
+    take(ids=[rows[0].pk])
+    Delivery.objects.filter(pk=rows[1].pk).update(hinted_at=None)
+    before = versions()
+    dispatch.note_unhinted([row.pk for row in rows], using="default", first_hint=first_hint)
+    assert versions() == before
+
+
+def versions() -> object:
+    """What differs as soon as a delivery is written, changed or not."""
+    if connection.vendor == "sqlite":
+        return connection.connection.total_changes
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT id, ctid FROM {Delivery._meta.db_table} ORDER BY id")
+        return cursor.fetchall()
 
 
 def test_taking_a_hint_back_is_one_statement(django_assert_num_queries: Any) -> None:

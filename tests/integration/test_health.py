@@ -10,17 +10,21 @@ from django.test.utils import CaptureQueriesContext
 
 from notifications.channels import Channel
 from notifications.outcome import OutcomeKind
+from resetdelivery.clock import database_now
 from resetdelivery.domain.health import WINDOWS, ChannelNumbers, HealthReason, QueueDelay, Verdict
 from resetdelivery.domain.telemetry import CountedEvent, Job
-from resetdelivery.models import ChannelControl, EventMinute, OutcomeMinute
+from resetdelivery.models import ChannelControl, EventMinute, OutcomeMinute, RollupState
 from resetdelivery.telemetry.health import DeliveryHealth, delivery_health, told
 from tests.brokers import Queue, Stalled
 from tests.counted import attempts, events, minute, succeeded
 from tests.integration.conftest import Settings, UseBroker
 from tests.integration.test_indexes import EXPLAIN, whole_scans
+from tests.moved_clock import moved_clock
 from tests.steps import pause, seconds, store
 
 pytestmark = pytest.mark.django_db
+
+__all__ = ["moved_clock"]
 
 Execute = Callable[[str, Any, bool, Any], Any]
 #: Statements that take many seconds, unless somebody ends them.
@@ -242,6 +246,25 @@ def test_counts_that_nobody_brings_up_to_date_are_a_reason(counted_ago: float | 
     assert look().reasons == (HealthReason.COUNTS_STALE,)
 
 
+@pytest.mark.usefixtures("healthy")
+@pytest.mark.parametrize(
+    ("close_after", "closed_ago", "reasons"),
+    [
+        (900, 4400, ()),
+        (900, 4600, (HealthReason.COUNTS_STALE,)),
+        (1200, 4600, ()),
+    ],
+)
+def test_a_rollup_that_closes_nothing_any_more_is_a_reason(
+    change: Settings, close_after: float, closed_ago: float, reasons: tuple[HealthReason, ...]
+) -> None:
+    change(ROLLUP_CLOSE_AFTER=seconds(close_after))
+    RollupState.objects.update_or_create(
+        id=1, defaults={"closed_before": database_now(connection) - seconds(closed_ago)}
+    )
+    assert look().reasons == reasons
+
+
 def test_without_a_broker_nobody_asks_for_one() -> None:
     assert look().broker_reachable is None
 
@@ -290,7 +313,8 @@ def test_no_finished_delivery_is_read() -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("table", [OutcomeMinute._meta.db_table, EventMinute._meta.db_table])
 def test_minutes_are_found_by_their_index(table: str) -> None:
-    many = [minute(ago) for ago in range(3000)]
+    last = minute()
+    many = [last - dt.timedelta(minutes=ago) for ago in range(3000)]
     OutcomeMinute.objects.bulk_create(
         OutcomeMinute(minute=at, channel="email", outcome="accepted", template_version="1") for at in many
     )

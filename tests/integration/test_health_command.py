@@ -14,9 +14,12 @@ from resetdelivery.domain.telemetry import CountedEvent, Job
 from resetdelivery.management.commands import delivery_health
 from tests.counted import attempts, events, succeeded
 from tests.internal_api import service
+from tests.moved_clock import moved_clock
 from tests.steps import pause, store
 
 pytestmark = pytest.mark.django_db
+
+__all__ = ["moved_clock"]
 
 
 @pytest.fixture

@@ -14,9 +14,12 @@ from resetdelivery.services import request_reset
 from resetdelivery.telemetry.health import ChannelHealth, DeliveryHealth, delivery_health
 from resetdelivery.testing import deliver_now
 from tests.conftest import age
+from tests.moved_clock import moved_clock
 from tests.steps import BUSY, CUT, answer, record, take
 
 pytestmark = pytest.mark.django_db
+
+__all__ = ["moved_clock"]
 
 
 @pytest.fixture

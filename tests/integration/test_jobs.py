@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 
 from notifications.testing import ScriptedTransport
@@ -13,6 +14,7 @@ from resetdelivery import fallback, recovery, retention, tasks, upkeep
 from resetdelivery.clock import database_now
 from resetdelivery.domain.telemetry import Job
 from resetdelivery.exceptions import StepFailed
+from resetdelivery.management.commands import purge as purge_command
 from resetdelivery.models import JobRun
 from resetdelivery.poller import Poller
 from resetdelivery.schedule import BEAT_SCHEDULE
@@ -107,6 +109,12 @@ def test_a_pass_that_found_somebody_else_at_it_is_not_noted(monkeypatch: pytest.
     monkeypatch.setattr(rollup, "roll_up", lambda *, using: RolledUp(busy=True))
     upkeep.roll_up()
     assert noted() == set()
+
+
+def test_purging_by_hand_notes_no_pass_that_somebody_else_was_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purge_command, "roll_up", lambda *, using: RolledUp(busy=True))
+    call_command("purge")
+    assert noted() == {Job.PURGE}
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,12 @@ from resetdelivery.telemetry.rollup import roll_up
 from tests.brokers import Queue
 from tests.conftest import age
 from tests.integration.conftest import Settings
+from tests.moved_clock import moved_clock
 from tests.steps import seconds, store
 
 pytestmark = pytest.mark.django_db
+
+__all__ = ["moved_clock"]
 
 MINUTE = dt.timedelta(minutes=1)
 

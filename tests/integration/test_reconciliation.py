@@ -34,10 +34,13 @@ from resetdelivery.telemetry.rollup import roll_up
 from tests.conftest import age
 from tests.interleavings.racing import alone
 from tests.later_words import attempt_of, hear
+from tests.moved_clock import moved_clock
 from tests.rolled import pass_minutes
 from tests.steps import ACCEPTED, BUSY, REFUSED, answer, record, seconds, take
 
 pytestmark = pytest.mark.django_db
+
+__all__ = ["moved_clock"]
 
 MakeAccount = Callable[..., Any]
 HOUR = dt.timedelta(hours=1)
@@ -191,6 +194,24 @@ def test_it_agrees_after_decoys_were_purged(past: None, change: Callable[..., No
     assert ResetIntent.objects.filter(account_ref__startswith="~").count() == 0
     assert off() == {}
     assert balance("admitted").surplus is Surplus.DECOYS_DELETED
+
+
+def test_it_agrees_after_what_a_worker_held_was_purged_as_nobodys(
+    account: Any, change: Callable[..., None]
+) -> None:
+    change(KEEP_DECOYS=seconds(60))
+    ask(account, "email", "sms")
+    marked = record(take())
+    forget_account(account_ref=str(account.pk))
+    answer(marked, ACCEPTED)
+    hear(attempt_of(), "delivered")
+    close_minutes()
+    assert off() == {}
+    purge()
+    assert ResetIntent.objects.count() == 0
+    assert off() == {}
+    close_minutes()
+    assert off() == {}
 
 
 def test_it_agrees_after_everything_was_purged(past: None) -> None:

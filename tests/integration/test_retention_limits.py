@@ -44,7 +44,8 @@ def left() -> int:
 
 
 @pytest.mark.parametrize(
-    ("ages", "deleted"), [([], 0), ([10], 0), ([DAY - 60], 0), ([DAY + 60], 1), ([DAY + 60, DAY + 1, 10, 0], 2)]
+    ("ages", "deleted"),
+    [([], 0), ([10], 0), ([DAY - 60], 0), ([DAY + 60], 1), ([DAY + 60, DAY + 1, 10, 0], 2)],
 )
 def test_what_no_window_holds_any_more_is_deleted(ages: list[float], deleted: int) -> None:
     store(*ages)

@@ -17,10 +17,13 @@ from resetdelivery.telemetry import ledger, rollup
 from resetdelivery.telemetry.rollup import RolledUp, roll_up
 from tests.conftest import age
 from tests.later_words import hear
+from tests.moved_clock import moved_clock
 from tests.rolled import closed_before, counts, displayed, pass_minutes, sums, truth
 from tests.steps import ACCEPTED, BUSY, CUT, REFUSED, answer, record, seconds, store, take
 
 pytestmark = pytest.mark.django_db
+
+__all__ = ["moved_clock"]
 
 
 def send(number: int = 1, outcome: Any = ACCEPTED, **fields: Any) -> list[Attempt]:

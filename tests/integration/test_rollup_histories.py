@@ -20,10 +20,13 @@ from resetdelivery.recovery import expire_overdue, sweep
 from resetdelivery.telemetry import counts as telemetry_counts
 from resetdelivery.telemetry.rollup import roll_up
 from tests.later_words import hear
+from tests.moved_clock import moved_clock
 from tests.rolled import Numbers, closed_before, counts, displayed, pass_minutes, sums, truth
 from tests.steps import ACCEPTED, BUSY, CUT, REFUSED, answer, record, seconds, store, take
 
 pytestmark = pytest.mark.django_db
+
+__all__ = ["moved_clock"]
 
 OUTCOMES = [ACCEPTED, BUSY, CUT, REFUSED]
 VERDICTS = ["progress", "failed", "delivered"]

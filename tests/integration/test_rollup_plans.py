@@ -14,10 +14,13 @@ from resetdelivery.domain.states import DeliveryState
 from resetdelivery.models import Attempt, Delivery, ResetIntent
 from resetdelivery.telemetry import rollup, tallies
 from resetdelivery.telemetry.minutes import MINUTE, minute_of
+from tests.moved_clock import moved_clock
 from tests.steps import seconds, store
 
 #: Committed rows: what ``ANALYZE`` learns of rows that are rolled back would outlast the test.
 pytestmark = pytest.mark.django_db(transaction=True)
+
+__all__ = ["moved_clock"]
 
 EXPLAIN = {"postgresql": "EXPLAIN ", "sqlite": "EXPLAIN QUERY PLAN "}
 ROWS = 3000

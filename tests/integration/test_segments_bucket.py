@@ -7,17 +7,28 @@ import itertools
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from notifications.channels import Channel
 from notifications.message import SmsMessage
 from notifications.testing import ScriptedTransport
+from resetdelivery.clock import database_now
 from resetdelivery.delivery import deliver
 from resetdelivery.domain.states import DeliveryState
 from resetdelivery.models import Delivery
 from resetdelivery.services import request_reset
+from resetdelivery.telemetry.rollup import roll_up
 from tests.conftest import the_delivery
+from tests.rolled import counts, displayed
+from tests.steps import BUSY
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def account(make_account: Any) -> Any:
+    """One with a short key: whatever ran before, its link is always as long."""
+    return make_account(pk=7)
 
 
 def brand(settings: Any, name: str, **sms: Any) -> None:
@@ -55,6 +66,24 @@ def test_each_row_of_a_wave_has_its_own_bucket(
     deliver(Channel.SMS)
     rows = Delivery.objects.order_by("expires_at", "pk").values_list("segments_bucket", flat=True)
     assert list(rows) == ["1", "2", "3"]
+
+
+def test_a_retry_with_a_longer_text_takes_nothing_from_what_was_counted(
+    account: Any, use_transport: Any, settings: Any
+) -> None:
+    use_transport(Channel.SMS, ScriptedTransport(outcomes=[BUSY]))
+    request_reset(account_ref=str(account.pk), channels=["sms"])
+    deliver(Channel.SMS)
+    roll_up()
+    before = counts(displayed())
+    Delivery.objects.update(due_at=database_now(connection))
+    brand(settings, "S" * 700, MAX_SEGMENTS=20)
+    deliver(Channel.SMS)
+    roll_up()
+    delivery = the_delivery(Channel.SMS)
+    assert (delivery.attempts, delivery.segments_bucket) == (2, "1")
+    assert before
+    assert before - counts(displayed()) == {}
 
 
 def test_an_email_has_no_segments(account: Any, email: ScriptedTransport) -> None:

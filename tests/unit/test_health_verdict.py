@@ -159,11 +159,18 @@ def test_a_sweep_that_never_was_is_missing() -> None:
 
 @pytest.mark.parametrize(("age", "reason"), [(0, None), (119.9, None), (120, R.COUNTS_STALE)])
 def test_old_counts_are_a_reason(age: float, reason: HealthReason | None) -> None:
-    assert counts_reason(age) is reason
+    assert counts_reason(age, unclosed_seconds=None) is reason
 
 
 def test_what_was_never_counted_is_stale() -> None:
-    assert counts_reason(None) is R.COUNTS_STALE
+    assert counts_reason(None, unclosed_seconds=None) is R.COUNTS_STALE
+
+
+@pytest.mark.parametrize(
+    ("unclosed", "reason"), [(-900, None), (0, None), (3599.9, None), (3600, R.COUNTS_STALE)]
+)
+def test_minutes_that_nobody_can_close_are_a_reason(unclosed: float, reason: HealthReason | None) -> None:
+    assert counts_reason(5, unclosed_seconds=unclosed) is reason
 
 
 def test_every_reason_has_a_meaning() -> None:

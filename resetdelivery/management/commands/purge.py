@@ -15,7 +15,7 @@ from resetdelivery.domain.retention import PurgeStep
 from resetdelivery.domain.telemetry import Job
 from resetdelivery.exceptions import StepFailed, without_text
 from resetdelivery.retention import Purged, purge
-from resetdelivery.telemetry.jobs import recorded
+from resetdelivery.telemetry.jobs import recorded, succeeded
 from resetdelivery.telemetry.rollup import roll_up
 
 #: Between two lines of progress.
@@ -49,11 +49,16 @@ class Command(BaseCommand):
 
     def _purge(self, using: str, limit: int | None) -> Purged:
         # Nothing goes that is not in the totals.
-        with recorded(Job.ROLL_UP, using=using):
-            while without_text(roll_up, using=using).behind:
-                self._tell("rolling up")
+        self._roll_up(using)
         with recorded(Job.PURGE, using=using):
             return purge(using=using, limit=limit, progress=self._progress)
+
+    def _roll_up(self, using: str) -> None:
+        started = time.monotonic()
+        while (rolled := without_text(roll_up, using=using)).behind:
+            self._tell("rolling up")
+        if not rolled.busy:
+            succeeded(Job.ROLL_UP, took_seconds=time.monotonic() - started, using=using)
 
     def _progress(self, step: PurgeStep, rows: int) -> None:
         self._rows[step] += rows
