@@ -106,7 +106,7 @@ def configuration(*, form: str, debug: bool) -> dict[str, Any]:
                 "()": structlog.stdlib.ProcessorFormatter,
                 # A message is put together here, from those values that may be shown.
                 "use_get_message": False,
-                "pass_foreign_args": True,
+                "pass_foreign_args": True,  # nosec B105
                 "foreign_pre_chain": [without_values, *_AFTER],
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,

@@ -62,7 +62,7 @@ def encoded(line: Line) -> bytes:
 
 
 def _cost(event: Event, lines_per_day: float) -> EventCost:
-    chance = random.Random(f"{SEED} {event.name}")  # noqa: S311 - varied examples, nothing secret
+    chance = random.Random(f"{SEED} {event.name}")  # noqa: S311 - examples  # nosec B311
     batches = [_batch(event, chance, lines_per_day) for _ in range(BATCHES if event.per_reset else 1)]
     raw, packed = _sizes(batches)
     worst, typical = (
