@@ -84,7 +84,6 @@ _COUNTS = (
     *("lease_used_counts", "lease_used_ratio", "segments_counts"),
 )
 
-_KEY_MOMENTS = ("created_at", "last_used_at", "revoked_at")
 _EVENTS = ("id", "event", "channel", "label", "count")
 POLICY: tuple[Rule, ...] = (
     Rule(

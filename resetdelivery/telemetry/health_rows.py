@@ -13,12 +13,12 @@ from notifications.outcome import OutcomeKind
 from resetdelivery.claims.sql import CONTROL, DELIVERY, marks
 from resetdelivery.clock import now_sql, seconds_between_sql
 from resetdelivery.domain.telemetry import QUEUE_DELAY_SECONDS, REMAINING_RATIO, CountedEvent, Job
-from resetdelivery.models import EventMinute, JobRun, OutcomeMinute, RollupState
+from resetdelivery.models import EventMinute, JobRun, OutcomeMinute
+from resetdelivery.telemetry.watermark import STATE
 
 _EVENTS = EventMinute._meta.db_table
 _OUTCOMES = OutcomeMinute._meta.db_table
 _JOBS = JobRun._meta.db_table
-_STATE = RollupState._meta.db_table
 
 _EVENTS_TOLD = (
     *(CountedEvent.ADMITTED, CountedEvent.FINISHED),
@@ -81,7 +81,7 @@ def read_current(connection: BaseDatabaseWrapper, since: dt.datetime) -> Current
         "SELECT 'pause', channel, pause_reason, CASE WHEN paused THEN 1 ELSE 0 END, NULL "
         f"FROM {CONTROL} WHERE paused OR probing",
         f"SELECT 'job', name, '', 0, {succeeded} FROM {_JOBS}",
-        f"SELECT 'closed', '', '', 0, {since_closed} FROM {_STATE} WHERE closed_before IS NOT NULL",
+        f"SELECT 'closed', '', '', 0, {since_closed} FROM {STATE} WHERE closed_before IS NOT NULL",
         f"SELECT 'event', channel, event, CAST(SUM(count) AS bigint), NULL FROM {_EVENTS} "
         f"WHERE minute >= %s AND event IN ({marks(_EVENTS_TOLD)}) GROUP BY channel, event",
     ]

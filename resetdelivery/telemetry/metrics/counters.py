@@ -18,6 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
 from notifications.outcome import OutcomeKind
+from resetdelivery.domain.tally import NAMES
 from resetdelivery.domain.telemetry import summed
 from resetdelivery.models import EventMinute, EventTotal, OutcomeMinute, OutcomeTotal
 from resetdelivery.telemetry.watermark import STATE, closed_before
@@ -30,12 +31,6 @@ _HISTOGRAMS = {
     "remaining": "remaining_ratio",
     "lease_used": "lease_used_ratio",
 }
-_COUNTED = (
-    "attempts",
-    "segments_counts",
-    *(f"{name}_counts" for name in _HISTOGRAMS),
-    *_HISTOGRAMS.values(),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +61,7 @@ def read_counters(connection: BaseDatabaseWrapper) -> Counters:
     read = partial(_rows, connection, closed_before(using=connection.alias) or _EVER)
     outcomes = [
         _unpacked(row)
-        for row in read(OutcomeTotal, OutcomeMinute, ["channel", "outcome", "template_version", *_COUNTED])
+        for row in read(OutcomeTotal, OutcomeMinute, ["channel", "outcome", "template_version", *NAMES])
     ]
     events = read(EventTotal, EventMinute, ["event", "channel", "label", "count"])
     return Counters(
