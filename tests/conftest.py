@@ -13,7 +13,7 @@ from django.test import testcases
 
 from notifications.channels import Channel
 from notifications.testing import ScriptedTransport
-from resetdelivery import delivery
+from resetdelivery import broker, delivery
 from resetdelivery.models import Attempt, Delivery, LimitUse, ProviderCircuit, ResetIntent
 
 UseTransport = Callable[[Channel, ScriptedTransport], ScriptedTransport]
@@ -44,6 +44,12 @@ def _flush_beside_others() -> Iterator[None]:
 def _fresh_cache() -> Iterator[None]:
     yield
     cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def _no_memory_of_a_lost_broker() -> None:
+    """The breaker of a test that took the broker away would stay open for seconds of the next one."""
+    broker.breaker.cache_clear()
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from pytest_django import DjangoDbBlocker, Settings
 
 from notifications.channels import Channel
 from notifications.testing.provider import FakeProvider
-from resetdelivery import broker
 from resetdelivery.transports import get_transport
 from tests.acceptance.harness.configuration import reset_delivery
 from tests.acceptance.harness.redis_broker import RedisBroker
@@ -60,7 +59,6 @@ def configure(
         get_transport(channel).close()
     provider.faults.clear()
     pools.reset()
-    broker.breaker.cache_clear()
 
 
 @pytest.fixture
