@@ -29,8 +29,8 @@ from resetdelivery.domain.idempotency import PseudonymKey
 from resetdelivery.domain.limits import Limit, LimitKind
 from resetdelivery.domain.retry import RetryPolicy
 from resetdelivery.provider_settings import ProviderSettings, read_providers
+from resetdelivery.rollout_settings import RolloutSettings
 from resetdelivery.setting_values import listed, read
-from resetdelivery.telemetry_settings import TelemetrySettings
 
 
 class Dispatch(enum.StrEnum):
@@ -125,7 +125,7 @@ CHANNEL_DEFAULTS: Mapping[Channel, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(TelemetrySettings):
+class Settings(RolloutSettings):
     """``settings.RESETDELIVERY``, checked. Keys of the dict are these names in capitals."""
 
     reset_base_url: str = ""

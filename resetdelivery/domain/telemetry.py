@@ -26,10 +26,35 @@ class CountedEvent(enum.StrEnum):
     LATER_HINT = "later_hint"
     #: A lease ran out and the sweep took its delivery back: ``leased`` or ``submitting``.
     LEASE_RECOVERED = "lease_recovered"
+    #: Our own work on a shadowed delivery ended, and a worker had taken it; no label.
+    SHADOW_CLAIMED = "shadow_claimed"
+    #: Our own work on a shadowed delivery ended: :class:`Ending`.
+    SHADOW_FINISHED = "shadow_finished"
+    #: A shadowed delivery would not have been sent: its reason.
+    SHADOW_REFUSED = "shadow_refused"
+    #: A shadowed delivery would have been sent: from due until then, the bucket's bound in seconds.
+    SHADOW_DELAY = "shadow_delay"
+    #: A shadowed text message would have been sent: :data:`SEGMENT_BUCKETS`.
+    SHADOW_SEGMENTS = "shadow_segments"
+    #: An existing sender told what became of its own: our ending, a colon, :class:`LegacyOutcome`.
+    LEGACY_REPORTED = "legacy_reported"
 
 
 #: Counted as they happen, in the transaction in which they do; the others are counted from rows.
-AS_THEY_HAPPEN = frozenset({CountedEvent.LATER_HINT, CountedEvent.LEASE_RECOVERED})
+AS_THEY_HAPPEN = frozenset(
+    {CountedEvent.LATER_HINT, CountedEvent.LEASE_RECOVERED, CountedEvent.LEGACY_REPORTED}
+)
+
+
+class LegacyOutcome(enum.StrEnum):
+    """What an existing sender reports of a delivery that it sent, or did not send."""
+
+    #: A provider took it.
+    ACCEPTED = "accepted"
+    #: No provider took it.
+    FAILED = "failed"
+    #: It decided not to send: expired, no destination, over a limit of its own.
+    NOT_SENT = "not_sent"
 
 
 class Ending(enum.StrEnum):

@@ -9,7 +9,7 @@ from notifications.channels import Channel
 from notifications.outcome import OutcomeKind
 from resetdelivery.domain.reasons import ArmReason, SuppressReason
 from resetdelivery.domain.states import FINISHED_STATES, HELD_STATES, Authority, DeliveryState
-from resetdelivery.domain.telemetry import FirstHint
+from resetdelivery.domain.telemetry import FirstHint, LegacyOutcome
 from resetdelivery.models.choices import choices, values
 from resetdelivery.models.intent import ResetIntent
 
@@ -23,6 +23,7 @@ class Delivery(models.Model):
     when a WAITING delivery is armed at the latest; once armed, when it was, with the reason.
     ``suppressed`` says which limit was used up at admission: it goes the way of every other, and
     the gate ends it. ``first_hint`` is what became of the hint that its admission owed.
+    ``legacy_outcome`` is what the existing sender reported of it, once.
     """
 
     reference = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -47,6 +48,9 @@ class Delivery(models.Model):
     arm_reason = models.CharField(max_length=16, default="", db_default="", choices=choices(ArmReason))
     suppressed = models.CharField(max_length=32, default="", db_default="", choices=choices(SuppressReason))
     first_hint = models.CharField(max_length=16, default="", db_default="", choices=choices(FirstHint))
+    legacy_outcome = models.CharField(
+        max_length=16, default="", db_default="", choices=choices(LegacyOutcome)
+    )
 
     class Meta:
         verbose_name_plural = "deliveries"

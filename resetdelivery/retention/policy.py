@@ -156,6 +156,7 @@ POLICY: tuple[Rule, ...] = (
                 "outcome",
             ),
             *("reason", "segments_bucket", "finished_at", "arm_at", "arm_reason", "suppressed", "first_hint"),
+            "legacy_outcome",
         ),
         why="what happened on one channel, and why",
         end=End.WITH_INTENT,
