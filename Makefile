@@ -5,12 +5,15 @@
 #   make test           check, then the whole suite on SQLite and PostgreSQL, then the newest versions; audit
 #   make audit          look the locked packages up in an advisory database; says so where it cannot
 #   make lock           compute the hash-pinned requirements anew
+#   make bench-boundaries  inline, poller and broker compared: the table of docs/boundaries.md (8 minutes)
+#   make bench-capacity  the capacity model beside the real thing: the table of docs/capacity.md (6 minutes)
 #   make clean          remove what the targets above made
 
 .POSIX:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo check audit test test-sqlite test-postgres test-latest run-latest has-latest lock clean
+.PHONY: help demo check audit test test-sqlite test-postgres test-latest run-latest has-latest lock \
+	bench-boundaries bench-capacity clean
 
 LOCKS := ops/requirements
 VENV := .venv
@@ -83,6 +86,13 @@ lock: .venv-lock/bin/uv
 .venv-lock/bin/uv:
 	python3 -m venv .venv-lock
 	.venv-lock/bin/python -m pip -qq --disable-pip-version-check install 'uv>=0.9'
+
+# Of use only where nothing else runs; BENCH takes options, such as BENCH="--rounds 1".
+bench-boundaries: $(VENV)/installed.txt
+	@$(PYTHON) -m bench.boundaries --docs $(BENCH)
+
+bench-capacity: $(VENV)/installed.txt
+	@$(PYTHON) -m bench.capacity --docs $(BENCH)
 
 clean:
 	rm -rf $(VENV) $(LATEST) .venv-lock .demo build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
