@@ -17,7 +17,7 @@ E010   a channel's transport cannot be made
 E011   another package is called ``notifications``
 E012   there are no templates of ``TEMPLATE_VERSION``
 E013   ``LIFETIME`` is of no use on a channel, or longer than ``MAX_LIFETIME``
-E014   polling is too slow for the shortest lifetime
+E014   not even one attempt fits into the shortest lifetime after a worker died
 E020   a DKIM key is missing, cannot be read, or is none
 E021   the domain that signs is not that of From
 E022   a DKIM key is of another algorithm than it says, or of an unknown one
@@ -68,6 +68,9 @@ E114   ``KEEP_MINUTES`` is hardly any history
 E115   ``TRACE_EXPORTER`` is set, and the packages of OpenTelemetry are missing
 E116   ``TRACE_EXPORTER`` makes no exporter of spans
 E117   ``TRACE_SUCCESSES_PER_MILLE`` is more than 1000
+E118   ``LEGACY_TOKEN_GENERATOR`` cannot check the existing sender's links
+E119   a setting of a rollout leaves nothing that it could be judged by
+E121   ``LIFETIME`` is shorter than ``MIN_LIFETIME``
 W001   the accounts are read from another database than our tables
 W002   ``LEASE`` is shorter than one send, and is raised
 W003   ``DISPATCH`` is ``inline`` in production
@@ -108,6 +111,11 @@ W112   rows' time is over before they can be counted
 W113   ``KEEP_SHADOWS`` is longer than ``KEEP_ACCOUNT_REFS``, and changes nothing
 W115   ``TRACE_EXPORTER`` is set, and ``OTEL_SDK_DISABLED`` switches it off
 W116   the collector of traces is another machine, not encrypted (only with ``--deploy``)
+W117   ``FIRST_SLICE`` is everybody
+W118   ``ROLLOUT_WINDOW`` is longer than ``KEEP_MINUTES``
+W119   ``ROLLOUT_VERIFIED_FOR`` is longer than ``KEEP_AUDIT_ENTRIES``
+W121   not all of ``MAX_ATTEMPTS`` fit into the shortest lifetime after a worker died
+W122   a lost hint is told again too late for the shortest lifetime
 =====  =================================================================================
 """
 
@@ -130,6 +138,7 @@ from resetdelivery.checks import (
     providers,
     receipts,
     retention,
+    rollout,
     shape,
     telemetry,
     templates,
@@ -156,6 +165,7 @@ __all__ = [
     "providers",
     "receipts",
     "retention",
+    "rollout",
     "shape",
     "telemetry",
     "templates",

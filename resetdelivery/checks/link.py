@@ -10,13 +10,14 @@ from django.core.checks import CheckMessage, register
 from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse, set_script_prefix
 
 from resetdelivery.checks.messages import TAG, error, settings_if_valid
+from resetdelivery.legacy_links import generator_problem
 from resetdelivery.links import base_url_problem
 from resetdelivery.template_choice import has_templates
 
 
 @register(TAG)
 def check_link(**_: Any) -> list[CheckMessage]:
-    """E007 and E008."""
+    """E007, E008 and E118."""
     settings = settings_if_valid()
     if settings is None:
         return []
@@ -24,6 +25,7 @@ def check_link(**_: Any) -> list[CheckMessage]:
     if problem := base_url_problem(settings.reset_base_url, debug=django_settings.DEBUG):
         found.append(error(7, problem))
     found += _page_problems(settings.reset_url_name)
+    found += _legacy_problems(settings.legacy_token_generator)
     return found
 
 
@@ -47,6 +49,17 @@ def _page_problems(name: str) -> list[CheckMessage]:
         )
         return [error(8, text, hint)]
     return []
+
+
+def _legacy_problems(path: str) -> list[CheckMessage]:
+    problem = generator_problem(path) if path else ""
+    if not problem:
+        return []
+    hint = (
+        "Name the existing sender's generator, a class or an instance, such as "
+        "'django.contrib.auth.tokens.default_token_generator'; or leave it out when its links are over."
+    )
+    return [error(118, f"RESETDELIVERY['LEGACY_TOKEN_GENERATOR'] is {path!r}, which {problem}.", hint)]
 
 
 def page_view(url_name: str) -> object | None:

@@ -147,10 +147,12 @@ def absolute_expiry(
     default: dt.timedelta,
     longest: dt.timedelta,
     policies: Iterable[RetryPolicy],
+    shortest: dt.timedelta = dt.timedelta(0),
 ) -> dt.datetime:
     """The expiry in whole seconds; :class:`InvalidExpiry` if it is past, too near or too far.
 
-    "Too near" is a lifetime in which not even the first try could help on some channel.
+    "Too near" is less than ``shortest``, as it was asked for, or a lifetime in which not even the first
+    try could help on some channel.
     """
     lifetime = default if request.lifetime is None else request.lifetime
     expires_at = request.expires_at or _end(now, lifetime, longest)
@@ -159,11 +161,13 @@ def absolute_expiry(
         raise InvalidExpiry(f"expires_at lies {-remaining} in the past.")
     if remaining > longest:
         raise InvalidExpiry(f"The reset would live {remaining}; {longest} is the longest allowed.")
+    if remaining < shortest:
+        raise InvalidExpiry(f"The reset would live {remaining}; {shortest} is the shortest allowed.")
     # Whole seconds: the link's own timestamp has no fraction.
     whole = expires_at.astimezone(dt.UTC).replace(microsecond=0)
-    shortest = max(p.expected_queue_delay_seconds + p.useful_floor_seconds for p in policies)
-    if (whole - now).total_seconds() < shortest:
-        raise InvalidExpiry(f"The reset would live {whole - now}; it takes {shortest:g} s to be of any use.")
+    useful = max(p.expected_queue_delay_seconds + p.useful_floor_seconds for p in policies)
+    if (whole - now).total_seconds() < useful:
+        raise InvalidExpiry(f"The reset would live {whole - now}; it takes {useful:g} s to be of any use.")
     return whole
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -222,6 +223,30 @@ def test_the_shortest_lifetime_is_that_of_the_channel_that_needs_most() -> None:
     with pytest.raises(InvalidExpiry, match="it takes 91 s"):
         absolute_expiry(
             request(lifetime=seconds(90)), now=NOW, default=DEFAULT, longest=LONGEST, policies=[POLICY, slow]
+        )
+
+
+@pytest.mark.parametrize(
+    ("asked", "refused"),
+    [
+        ({"lifetime": seconds(119.999)}, True),
+        ({"lifetime": seconds(120)}, False),  # though whole seconds leave 119.75 of them
+        ({"expires_at": NOW + seconds(119.999)}, True),
+        ({"expires_at": NOW + seconds(120)}, False),
+    ],
+)
+def test_less_than_the_shortest_lifetime_is_refused_as_it_was_asked_for(
+    asked: dict[str, Any], refused: bool
+) -> None:
+    outcome = pytest.raises(InvalidExpiry, match="0:02:00 is the shortest") if refused else nullcontext()
+    with outcome:
+        absolute_expiry(
+            request(**asked),
+            now=NOW,
+            default=DEFAULT,
+            longest=LONGEST,
+            shortest=seconds(120),
+            policies=[POLICY],
         )
 
 

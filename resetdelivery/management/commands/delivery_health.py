@@ -82,6 +82,7 @@ def _column(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "verdict", one["verdict"]
     yield "mode", f"{one['mode']}, paused" if one["paused"] else one["mode"]
     yield "oldest due", _seconds(one["oldest_due_seconds"])
+    yield "oldest shadow due", _seconds(one["oldest_shadow_seconds"])
     for state in ("waiting", "pending", "leased", "submitting"):
         yield f"{state} now", str(one[state])
     for happened in ("admitted", "finished", "expired_usefully", "lease_recoveries"):

@@ -25,7 +25,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--window",
-            type=_window,
+            type=window_of,
             default="1h",
             help="how far back: 1m to 7d, such as 15m, 1h (usual) or 2d",
         )
@@ -49,7 +49,8 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _window(text: str) -> dt.timedelta:
+def window_of(text: str) -> dt.timedelta:
+    """A duration such as 15m, 1h or 7d; for argparse."""
     match = re.fullmatch(r"([0-9]{1,5})([mhd])", text)
     if match is None:
         raise ArgumentTypeError("write a number and m, h or d, such as 15m, 1h or 7d")
