@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from resetdelivery.conf import get_settings
-from resetdelivery.domain.idempotency import Digest, digest_matches, keyed_digest, lock_number
+from resetdelivery.domain.idempotency import Digest, PseudonymKey, digest_matches, keyed_digest, lock_number
 
 
 def pseudonym(purpose: str, *parts: str) -> Digest:
     """A digest under the newest key."""
     return keyed_digest(get_settings().digest_keys()[0], purpose, *parts)
+
+
+def lasting_key() -> PseudonymKey:
+    """The key for what must stay as it is while another key comes to the front.
+
+    The one whose id sorts first, wherever it stands: keys are added at the end and move to the
+    front later, on one process after the other. One change of keys changes it once.
+    """
+    return min(get_settings().digest_keys(), key=attrgetter("id"))
 
 
 def every_pseudonym(purpose: str, *parts: str) -> list[str]:

@@ -1,9 +1,9 @@
-"""Where an account's request ends up: in the intent that it joins, or in a new one."""
+"""Where a request ends up for each of its accounts: in the intent that it joins, or in a new one."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.views.decorators.debug import sensitive_variables
@@ -35,23 +35,49 @@ class Place:
     coalesced: bool
     suppressed: Suppression
 
-    def sent_by_others(self, channels: Sequence[Channel]) -> tuple[Channel, ...]:
-        """Those of ``channels`` that an existing sender has to send because of this request."""
+    def is_new_on(self, channel: Channel) -> bool:
+        """Whether something is to be sent on ``channel`` because of this request."""
         if self.coalesced or self.intent.cancel_reason:
-            return ()
-        return tuple(channel for channel in channels if channel not in self.suppressed.channels)
+            return False
+        return channel not in self.suppressed.channels
 
 
 @sensitive_variables()
-def find_place(terms: Terms, ref: str, suppressed: Suppression) -> Place:
-    """Join the account's untaken intent, or store a new one that supersedes it.
+def find_places(terms: Terms, suppressions: Mapping[str, Suppression]) -> list[Place]:
+    """A place for each account of a request: the untaken intent that it joins, or a new one."""
+    joinable = {ref: find_joinable(terms, ref, own.channels) for ref, own in suppressions.items()}
+    together = _join_together(terms, joinable, suppressions)
+    return [
+        _joined(joinable[ref], own) if together and joinable[ref] else _stored(terms, ref, own)
+        for ref, own in suppressions.items()
+    ]
+
+
+def _join_together(
+    terms: Terms, joinable: Mapping[str, Sequence[Delivery]], suppressions: Mapping[str, Suppression]
+) -> bool:
+    """Whether those accounts that could join may.
+
+    An existing sender that is told of a channel sends to every account that shares the address. So
+    if it has to be told for one of them, none joins what it was told before.
+    """
+    if not terms.legacy_channels():
+        return True
+    left = [own for ref, own in suppressions.items() if not joinable[ref]]
+    return all(own.of_intent(terms.request.channels) for own in left)
+
+
+def _joined(deliveries: Sequence[Delivery], suppressed: Suppression) -> Place:
+    return Place(intent=deliveries[0].intent, deliveries=deliveries, coalesced=True, suppressed=suppressed)
+
+
+@sensitive_variables()
+def _stored(terms: Terms, ref: str, suppressed: Suppression) -> Place:
+    """A new intent, which supersedes what older ones of the account have not sent.
 
     One of which nothing will be sent supersedes none: whoever uses a limit up must not be able to
     stop what was asked for before. It takes the same steps.
     """
-    joined = find_joinable(terms, ref, suppressed.channels)
-    if joined:
-        return Place(intent=joined[0].intent, deliveries=joined, coalesced=True, suppressed=suppressed)
     reason = suppressed.of_intent(terms.request.channels)
     request_cancel(account_ref=NOBODY if reason else ref, reason=CancelReason.SUPERSEDED, using=terms.using)
     intent = _new_intent(terms, ref, reason)

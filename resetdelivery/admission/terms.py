@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 
 from django.db import connections
+from django.views.decorators.debug import sensitive_variables
 
 from notifications.channels import Channel
 from resetdelivery.clock import database_now
 from resetdelivery.conf import Settings, get_settings
 from resetdelivery.directory import Account
 from resetdelivery.domain.request import ResetRequest, absolute_expiry
-from resetdelivery.domain.states import Authority
+from resetdelivery.domain.states import Authority, Strategy
 from resetdelivery.pseudonyms import account_digest_parts
 from resetdelivery.rollout import authorities
 
@@ -36,7 +37,7 @@ class Terms:
     began: float
 
     def legacy_channels(self) -> tuple[Channel, ...]:
-        """Those of the request's channels that somebody else sends."""
+        """Those of the request's channels that an existing sender sends."""
         return tuple(c for c in self.request.channels if self.authorities[c] is not Authority.PIPELINE)
 
     def turns(self) -> list[tuple[Channel, dt.datetime]]:
@@ -56,21 +57,30 @@ class Terms:
         return account_digest_parts(ref, account.state if account else None)
 
 
-def terms_of(request: ResetRequest, accounts: Mapping[str, Account], using: str, began: float) -> Terms:
-    """The terms of a request now; :class:`~resetdelivery.exceptions.InvalidExpiry` as it may be."""
+@sensitive_variables()
+def terms_of(
+    request: ResetRequest, refs: Collection[str], accounts: Mapping[str, Account], using: str, began: float
+) -> Terms:
+    """The terms of a request for ``refs`` now; ``accounts`` are those of them that exist.
+
+    Raises :class:`~resetdelivery.exceptions.InvalidExpiry`.
+    """
     settings = get_settings()
     now = database_now(connections[using])
     return Terms(
         request=request,
         settings=settings,
         accounts=accounts,
-        authorities=authorities(request.channels, using=using),
+        authorities=authorities(
+            request.channels, refs=refs, in_turn=request.strategy is Strategy.FALLBACK, using=using
+        ),
         now=now,
         expires_at=absolute_expiry(
             request,
             now=now,
             default=settings.lifetime,
             longest=settings.max_lifetime,
+            shortest=settings.min_lifetime,
             policies=[settings.policy(channel) for channel in request.channels],
         ),
         using=using,

@@ -7,6 +7,7 @@ import time
 from django.db import DataError, IntegrityError, OperationalError, transaction
 from django.views.decorators.debug import sensitive_variables
 
+from notifications.channels import Channel
 from resetdelivery import dispatch, limits
 from resetdelivery.account_locks import (
     bounded_waits,
@@ -17,10 +18,11 @@ from resetdelivery.account_locks import (
     is_lock_timeout,
 )
 from resetdelivery.admission.answer import Admission
-from resetdelivery.admission.places import Place, find_place
+from resetdelivery.admission.places import Place, find_places
 from resetdelivery.admission.replays import KeyTaken, find_replay, remember_key
 from resetdelivery.admission.terms import Terms, terms_of
 from resetdelivery.directory import AccountDirectory, get_directory
+from resetdelivery.domain.idempotency import keyed_digest
 from resetdelivery.domain.request import ResetRequest
 from resetdelivery.exceptions import (
     AccountBusy,
@@ -30,7 +32,7 @@ from resetdelivery.exceptions import (
     without_text,
 )
 from resetdelivery.limits import AccountKeys, limit_keys
-from resetdelivery.pseudonyms import pseudonym
+from resetdelivery.pseudonyms import lasting_key
 from resetdelivery.telemetry import traces
 
 #: Begins the account reference of an intent that leads to no account.
@@ -42,7 +44,8 @@ def admit(request: ResetRequest, *, using: str) -> Admission:
     """Store ``request`` as an intent, or find the one that it belongs to.
 
     A typed address that several accounts share gets an intent for each, as Django's own form
-    does; the answer is about the first. A row that the database refuses is
+    does; the answer is about the first, but for the channels of an existing sender, which it names
+    where any of them needs one. A row that the database refuses is
     :class:`~resetdelivery.exceptions.StepFailed`: its own message would repeat the row. A lock
     that is not to be had in time is :class:`~resetdelivery.exceptions.AccountBusy`.
     """
@@ -77,7 +80,7 @@ def _admit(request: ResetRequest, using: str) -> Admission:
         keys = {ref: limit_keys(ref, accounts.get(ref), request.channels) for ref in refs}
         hold_destinations([k for own in keys.values() for k in own.destinations.values()], using=using)
         hold_open_intents(refs, using=using)
-        terms = terms_of(request, accounts, using, began)
+        terms = terms_of(request, refs, accounts, using, began)
         places = _find_places(terms, keys)
         first = places[0]
         remember_key(request, first.intent, now=terms.now, using=using)
@@ -90,8 +93,13 @@ def _admit(request: ResetRequest, using: str) -> Admission:
         reference=first.intent.reference,
         expires_at=first.intent.expires_at,
         coalesced=first.coalesced,
-        legacy_channels=first.sent_by_others(terms.legacy_channels()),
+        legacy_channels=_to_tell(terms, places),
     )
+
+
+def _to_tell(terms: Terms, places: list[Place]) -> tuple[Channel, ...]:
+    """The channels that an existing sender has to send because of this request."""
+    return tuple(c for c in terms.legacy_channels() if any(place.is_new_on(c) for place in places))
 
 
 @sensitive_variables()
@@ -101,7 +109,8 @@ def _account_refs(request: ResetRequest, directory: AccountDirectory) -> list[st
         return [request.account_ref]
     typed = request.submitted or ""
     # A pseudonym and not what was typed: no table of ours holds an address.
-    decoy = DECOY_PREFIX + pseudonym("decoy", typed.strip().casefold()).value
+    # Under the lasting key: with a newer one in front, decoys alone would change their slices.
+    decoy = DECOY_PREFIX + keyed_digest(lasting_key(), "decoy", typed.strip().casefold()).value
     return list(without_text(directory.resolve, typed)) or [decoy]
 
 
@@ -110,7 +119,7 @@ def _find_places(terms: Terms, keys: dict[str, AccountKeys]) -> list[Place]:
     """A place for each account, under limits that are counted once and recorded once."""
     every = [key for own in keys.values() for key in own.all()]
     used_up = limits.used_up(every, now=terms.now, using=terms.using)
-    places = [find_place(terms, ref, limits.suppression(own, used_up)) for ref, own in keys.items()]
+    places = find_places(terms, {ref: limits.suppression(own, used_up) for ref, own in keys.items()})
     new = [
         (own, place.suppressed)
         for own, place in zip(keys.values(), places, strict=True)

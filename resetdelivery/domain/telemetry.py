@@ -12,9 +12,9 @@ class CountedEvent(enum.StrEnum):
 
     #: A delivery was admitted: its authority.
     ADMITTED = "admitted"
-    #: Our own work on a delivery ended: :class:`Ending`.
+    #: Our own work on a delivery that is no shadow ended: :class:`Ending`.
     FINISHED = "finished"
-    #: A delivery expired, as what was left of its life was of no use: its reason.
+    #: A delivery of ours expired, as what was left of its life was of no use: its reason.
     EXPIRED_USEFULLY = "expired_usefully"
     #: A provider told us later: the receipt's verdict.
     RECEIPT = "receipt"
@@ -24,15 +24,15 @@ class CountedEvent(enum.StrEnum):
     HINT = "hint"
     #: Hints of the sweep, of retries and of fallbacks that were armed, as they went: :class:`FirstHint`.
     LATER_HINT = "later_hint"
-    #: A lease ran out and the sweep took its delivery back: ``leased`` or ``submitting``.
+    #: A lease ran out and the sweep took a delivery of ours back: ``leased`` or ``submitting``.
     LEASE_RECOVERED = "lease_recovered"
     #: Our own work on a shadowed delivery ended, and a worker had taken it; no label.
     SHADOW_CLAIMED = "shadow_claimed"
     #: Our own work on a shadowed delivery ended: :class:`Ending`.
     SHADOW_FINISHED = "shadow_finished"
-    #: A shadowed delivery would not have been sent: its reason.
+    #: A shadowed delivery would not have been sent, whichever way it ended: its reason.
     SHADOW_REFUSED = "shadow_refused"
-    #: A shadowed delivery would have been sent: from due until then, the bucket's bound in seconds.
+    #: A shadowed delivery would have been sent: from due until then, of :data:`DELAY_LABELS`.
     SHADOW_DELAY = "shadow_delay"
     #: A shadowed text message would have been sent: :data:`SEGMENT_BUCKETS`.
     SHADOW_SEGMENTS = "shadow_segments"
@@ -91,6 +91,8 @@ class Job(enum.StrEnum):
 
 #: Upper bounds in seconds, each bucket with its bound included; what is above them all has one more.
 QUEUE_DELAY_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0)
+#: The same bounds as labels of events, and what is above them all.
+DELAY_LABELS = (*(f"{bound:g}" for bound in QUEUE_DELAY_SECONDS), "inf")
 DURATION_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 #: Shares: of a delivery's life that is left, and of a lease that is used up.
 REMAINING_RATIO = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9)

@@ -1,21 +1,12 @@
 from __future__ import annotations
 
-import enum
-
 from django.db import models
 from django.db.models import Q
 
 from notifications.channels import Channel
 from resetdelivery.domain.reasons import PauseReason
+from resetdelivery.domain.rollout import ChannelMode as ChannelMode  # also for those who import it here
 from resetdelivery.models.choices import choices, values
-
-
-class ChannelMode(enum.StrEnum):
-    """Who sends what is admitted on a channel from now on."""
-
-    LEGACY = "legacy"
-    SHADOW = "shadow"
-    LIVE = "live"
 
 
 class ChannelControl(models.Model):

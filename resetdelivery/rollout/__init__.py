@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from resetdelivery.rollout.authority import authorities
+from resetdelivery.rollout.legacy_outcome import InvalidReport, OutcomeConflict
 
-__all__ = ["authorities"]
+__all__ = ["InvalidReport", "OutcomeConflict", "authorities"]
