@@ -13,7 +13,8 @@ from notifications.message import Content, Message, NoticeContent, ResetContent
 from notifications.outcome import Reason
 from notifications.rendering import Brand, render_email, render_sms
 from notifications.sms.phone import is_in_regions, may_be_texted
-from resetdelivery.claims import Claimed, Ready
+from notifications.soundness import check_sound
+from resetdelivery.claims import Claimed, Ready, segments_of
 from resetdelivery.conf import Settings, get_settings
 from resetdelivery.directory import Account, AccountDirectory, get_directory
 from resetdelivery.domain.decisions import Standing, Verdict, judge
@@ -73,11 +74,20 @@ def _judge(
     attempt_reference = uuid.uuid4()
     try:
         message = build_message(claimed, account, directory, attempt_reference)
+        if claimed.authority is Authority.SHADOW:
+            return _shadowed(message)
     except InvalidMessage as invalid:
         return Verdict(state=DeliveryState.FAILED, reason=invalid.reason.value)
-    if claimed.authority is Authority.SHADOW:
-        return Verdict(state=DeliveryState.SHADOWED, reason=DeliveryReason.SHADOW)
     return Ready(claimed=claimed, message=message, attempt_reference=attempt_reference)
+
+
+def _shadowed(message: Message) -> Verdict:
+    """The end of a message that another sender sends: its length stays, and nothing else of it.
+
+    No transport sees it, so what those would refuse unasked is refused here.
+    """
+    check_sound(message)
+    return Verdict(state=DeliveryState.SHADOWED, reason=DeliveryReason.SHADOW, segments=segments_of(message))
 
 
 def _standing(claimed: Claimed, account: Account | None) -> Standing:

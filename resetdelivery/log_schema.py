@@ -201,6 +201,7 @@ EVENTS: tuple[Event, ...] = (
         ),
     ),
     Event(name="reset_undone", fields=(_ERROR_CLASS,)),
+    Event(name="legacy_link_check_failed", fields=(_ERROR_CLASS,)),
     Event(name="traces_not_exported", fields=(_count("count", typical=100),)),
     Event(name="trace_failed", fields=(_ERROR_CLASS,)),
     Event(name="scrape_failed", fields=(_ERROR_CLASS,)),

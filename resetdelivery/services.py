@@ -26,6 +26,7 @@ from resetdelivery.domain.request import (
 from resetdelivery.erasure import ErasureReceipt, forget
 from resetdelivery.models import ResetIntent
 from resetdelivery.notices import Notice, store_notice
+from resetdelivery.rollout import legacy_outcome
 from resetdelivery.template_choice import checked_locale, checked_template_version
 from resetdelivery.timeline import Timeline, timeline_of
 
@@ -39,6 +40,7 @@ __all__ = [
     "explain",
     "forget_account",
     "notify_password_changed",
+    "report_legacy_outcome",
     "request_reset",
 ]
 
@@ -170,6 +172,20 @@ def notify_password_changed(*, account_ref: str, using: str | None = None) -> No
     """
     checked_account(account_ref, None)
     return store_notice(account_ref=account_ref, using=_alias(using))
+
+
+def report_legacy_outcome(
+    reference: uuid.UUID, channel: str, outcome: str, *, using: str | None = None
+) -> bool:
+    """Tell what your existing sender made of a channel that :func:`request_reset` told it to send.
+
+    ``reference`` is the admission's; ``outcome`` is ``accepted`` (a provider took it), ``failed`` (none
+    did) or ``not_sent`` (it decided not to send). It is kept for ``manage.py rollout compare`` and
+    changes nothing else. Once: false where the same was told before. Raises
+    :class:`~resetdelivery.rollout.InvalidReport` for what is not the existing sender's to report, and
+    :class:`~resetdelivery.rollout.OutcomeConflict` where something else was told before.
+    """
+    return legacy_outcome.report(reference, channel, outcome, using=_alias(using))
 
 
 def explain(reference: uuid.UUID, *, using: str | None = None) -> Timeline:

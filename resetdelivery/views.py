@@ -25,6 +25,7 @@ from resetdelivery.csp import PAGE_POLICY, Policy
 from resetdelivery.directory import DjangoUserDirectory, get_directory
 from resetdelivery.domain.gcra import Rate
 from resetdelivery.exceptions import ResetDeliveryError, without_text
+from resetdelivery.legacy_links import TokenGenerator, with_legacy_links
 from resetdelivery.links import ResetTokenGenerator
 from resetdelivery.logs import get_logger
 from resetdelivery.page_headers import harden, name_hidden_origin, referrer_policy
@@ -63,10 +64,11 @@ class PasswordResetConfirmView(DjangoPasswordResetConfirmView):
     stored for every contact point of the account; if one of these fails the password stays as it was.
 
     A directory that is no ``DjangoUserDirectory`` needs ``as_view(token_generator=...)``, and an
-    override of :meth:`account_ref` where its references are not primary keys.
+    override of :meth:`account_ref` where its references are not primary keys. While
+    ``LEGACY_TOKEN_GENERATOR`` is set, the page accepts the existing sender's links as well.
     """
 
-    token_generator: ResetTokenGenerator | None = None
+    token_generator: TokenGenerator | None = None
     #: A page that has more to load than its own style sheet and pictures says so here.
     content_security_policy: Policy = PAGE_POLICY
     #: Shown on the form when the new password could not be kept.
@@ -88,9 +90,8 @@ class PasswordResetConfirmView(DjangoPasswordResetConfirmView):
     @sensitive_variables()
     def _answer(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Django's dispatch; in one transaction, with all that belongs to it, unless the method is safe."""
-        if self.token_generator is None:
-            # The directory's own, so that making and checking cannot differ.
-            self.token_generator = directory_token_generator()
+        # The directory's own unless there is another, so that making and checking cannot differ.
+        self.token_generator = with_legacy_links(self.token_generator or directory_token_generator())
         try:
             if request.method in SAFE_METHODS:
                 response = super().dispatch(request, *args, **kwargs)

@@ -89,11 +89,29 @@ def _of_delivery(delivery: Delivery) -> Numbers:
     numbers: Numbers = Counter({("admitted", channel, delivery.authority): 1})
     if delivery.first_hint:
         numbers["hint", channel, delivery.first_hint] += 1
+    if delivery.finished_at and delivery.authority == "shadow":
+        return numbers + of_shadow(delivery, delivery.finished_at)
     if delivery.finished_at:
         taken = delivery.state in {"accepted", "delivered"} or delivery.outcome == "accepted"
         numbers["finished", channel, "accepted" if taken else delivery.state] += 1
-    if delivery.state == "expired":
+    if delivery.state == "expired" and delivery.authority == "pipeline":
         numbers["expired_usefully", channel, delivery.reason] += 1
+    return numbers
+
+
+def of_shadow(delivery: Delivery, finished_at: dt.datetime) -> Numbers:
+    """What a shadow that ended comes to."""
+    channel = delivery.channel
+    numbers: Numbers = Counter({("shadow_finished", channel, delivery.state): 1})
+    if delivery.claims:
+        numbers["shadow_claimed", channel, ""] += 1
+    if delivery.state != "shadowed":
+        numbers["shadow_refused", channel, delivery.reason] += 1
+        return numbers
+    bucket = bucket_of((finished_at - delivery.due_at).total_seconds(), QUEUE_DELAY_SECONDS)
+    numbers["shadow_delay", channel, [*(f"{b:g}" for b in QUEUE_DELAY_SECONDS), "inf"][bucket]] += 1
+    if delivery.segments_bucket:
+        numbers["shadow_segments", channel, delivery.segments_bucket] += 1
     return numbers
 
 

@@ -52,7 +52,7 @@ def build_mime(message: EmailMessage, sender: Sender) -> bytes:
     Raises :class:`InvalidMessage` for anything that could change the meaning of a header, an
     address that is not plain ASCII, or a naive date.
     """
-    _check(message)
+    check_message(message)
     head = (
         f"{sender.header}"
         f"To: {message.to}\r\n"
@@ -89,7 +89,8 @@ def parse_sender(from_address: str) -> Sender:
     return Sender(address=mailbox, header=from_header(written.display_name, mailbox))
 
 
-def _check(message: EmailMessage) -> None:
+def check_message(message: EmailMessage) -> None:
+    """What :func:`build_mime` asks of a message but its dates; raises :class:`InvalidMessage`."""
     if not is_envelope_address(message.to):
         raise InvalidMessage(Reason.INVALID_DESTINATION)
     is_sound = (

@@ -1,6 +1,6 @@
-"""Read-only pages for intents, deliveries, attempts, channels, providers, callers and the audit trail.
+"""Pages for intents, deliveries, attempts, channels, providers, callers and the audit trail.
 
-Nothing personal is on them, and no secret.
+All are read-only but those of the rollout. Nothing personal is on them, and no secret.
 They are on Django's default site; another one gets them by ``register(site)``.
 """
 

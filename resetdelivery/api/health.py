@@ -49,7 +49,8 @@ class LifeLeftNumbers(BaseModel):
 class ChannelNumbers(BaseModel):
     """One channel: what is open now, what happened within the window, and what to think of it.
 
-    ``oldest_due_seconds`` is null where none is due.
+    ``oldest_due_seconds`` is of what is ours to send and ``oldest_shadow_seconds`` of what is not; null
+    where none is due.
     """
 
     channel: ChannelName
@@ -62,6 +63,7 @@ class ChannelNumbers(BaseModel):
     leased: int
     submitting: int
     oldest_due_seconds: float | None
+    oldest_shadow_seconds: float | None
     admitted: int
     finished: int
     expired_usefully: int

@@ -39,6 +39,7 @@ class ProblemType(enum.Enum):
     STALE_LEASE = ("stale-lease", 409, "This lease is over.")
     ALREADY_MARKED = ("already-marked", 409, "The message of this attempt was handed out before.")
     NOT_SENDABLE = ("not-sendable", 409, "This delivery must not be sent any more.")
+    OUTCOME_CONFLICT = ("outcome-conflict", 409, "Another outcome was reported before.")
     BODY_TOO_LARGE = ("body-too-large", 413, "The body is too large.")
     UNSUPPORTED_MEDIA_TYPE = ("unsupported-media-type", 415, "The body must be application/json in UTF-8.")
     INVALID_REQUEST = ("invalid-request", 422, "The request cannot be accepted as it is.")

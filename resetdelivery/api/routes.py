@@ -8,14 +8,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from resetdelivery.api import health, intents, metrics, work
+from resetdelivery.api import health, intents, legacy_outcomes, metrics, work
 from resetdelivery.api.access import requires
 from resetdelivery.api.document import openapi_document
 from resetdelivery.api.failures import problem_of
 from resetdelivery.api.problems import problem_response
 
 #: Raised with every change that a caller could notice.
-VERSION = "1.0.0"
+VERSION = "1.1.0"
 
 
 def _problem(_: HttpRequest, error: Any) -> HttpResponse:
@@ -35,6 +35,7 @@ def make_api() -> NinjaAPI:
     for kind in (Exception, Http404, HttpError, ValidationError):
         api.add_exception_handler(kind, _problem)
     api.add_router("", intents.router)
+    api.add_router("", legacy_outcomes.router)
     api.add_router("", health.router)
     api.add_router("", metrics.router)
     api.add_router("/delivery-work", work.router)

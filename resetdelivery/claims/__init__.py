@@ -10,7 +10,7 @@ from __future__ import annotations
 from resetdelivery.claims.claim import Claimed, claim
 from resetdelivery.claims.finish import finish_leased
 from resetdelivery.claims.held import Held, Hold, OnRecord, held, on_record
-from resetdelivery.claims.mark import Marked, Ready, mark
+from resetdelivery.claims.mark import Marked, Ready, mark, segments_of
 from resetdelivery.claims.release import release
 from resetdelivery.claims.renew import renew
 from resetdelivery.claims.settle import Result, Settled, settle
@@ -31,5 +31,6 @@ __all__ = [
     "on_record",
     "release",
     "renew",
+    "segments_of",
     "settle",
 ]

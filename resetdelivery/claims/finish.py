@@ -21,7 +21,13 @@ def finish_leased(refused: Sequence[tuple[Claimed, Verdict]], *, using: str) -> 
     connection = connections[using]
     intents = [claimed.intent_id for claimed, _ in refused]
     steps = [
-        Step(id=claimed.id, token=claimed.token, state=verdict.state, reason=verdict.reason)
+        Step(
+            id=claimed.id,
+            token=claimed.token,
+            state=verdict.state,
+            reason=verdict.reason,
+            segments=verdict.segments,
+        )
         for claimed, verdict in refused
     ]
     with transaction.atomic(using=using), connection.cursor() as cursor:

@@ -80,7 +80,7 @@ def mark(
             started_at=row.started_at,
             transport=transport,
             probe=probe,
-            segments=_segments_bucket(ready.message),
+            segments=segments_of(ready.message),
         )
         for ready, row in zip(marked, rows, strict=True)
     ]
@@ -105,7 +105,7 @@ def _submit_states(
 ) -> dict[int, dt.datetime]:
     now = now_sql(connection)
     # The first try's bucket stays: all tries are counted by it, some in minutes that are closed.
-    rows = [(ready.claimed.id, ready.claimed.token, _segments_bucket(ready.message)) for ready in wave]
+    rows = [(ready.claimed.id, ready.claimed.token, segments_of(ready.message)) for ready in wave]
     cursor.execute(
         f"""
         WITH {values_cte("held", ("held_id", "held_token", "held_segments"), rows)}
@@ -121,7 +121,7 @@ def _submit_states(
     return {row_id: as_datetime(moment) for row_id, moment in cursor.fetchall()}
 
 
-def _segments_bucket(message: Message) -> str:
+def segments_of(message: Message) -> str:
     """What may be recorded of an SMS's length; empty for an email."""
     return segments_bucket(message.segments) if isinstance(message, SmsMessage) else ""
 

@@ -19,7 +19,7 @@ class Step:
     """Where one held delivery goes. ``due_at`` is set exactly when it goes back to PENDING.
 
     ``outcome`` empty leaves the recorded one. ``gives_back`` returns the claim and the attempt,
-    which then count as never taken.
+    which then count as never taken. ``segments`` is recorded where none are yet.
     """
 
     id: int
@@ -29,6 +29,7 @@ class Step:
     reason: str = ""
     due_at: dt.datetime | None = None
     gives_back: bool = False
+    segments: str = ""
 
 
 def apply_steps(
@@ -79,10 +80,12 @@ def _return(
 def _end(
     connection: BaseDatabaseWrapper, cursor: CursorWrapper, steps: Sequence[Step], held_in: DeliveryState
 ) -> set[int]:
-    columns = ("step_id", "step_token", "step_state", "step_outcome", "step_reason", "step_back")
+    columns = (
+        *("step_id", "step_token", "step_state", "step_outcome", "step_reason", "step_back"),
+        "step_segments",
+    )
     rows: list[Row] = [
-        (step.id, step.token, step.state.value, step.outcome, step.reason, int(step.gives_back))
-        for step in steps
+        (s.id, s.token, s.state.value, s.outcome, s.reason, int(s.gives_back), s.segments) for s in steps
     ]
     cursor.execute(
         f"""
@@ -90,6 +93,7 @@ def _end(
         UPDATE {DELIVERY} SET state = step_state, finished_at = {now_sql(connection)},
             {_GIVE_BACK[held_in]}, reason = step_reason,
             outcome = CASE WHEN step_outcome = '' THEN outcome ELSE step_outcome END,
+            segments_bucket = CASE WHEN segments_bucket = '' THEN step_segments ELSE segments_bucket END,
             lease_owner = '', lease_expires_at = NULL
         FROM steps WHERE id = step_id AND lease_token = step_token AND state = '{held_in.value}'
         RETURNING id

@@ -129,10 +129,14 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The gate's refusal: the state the delivery ends in, and why."""
+    """The gate's refusal: the state the delivery ends in, and why.
+
+    ``segments`` is the bucket of a text message's length, where it was rendered and may be told.
+    """
 
     state: DeliveryState
     reason: str
+    segments: str = ""
 
 
 def judge(standing: Standing, policy: RetryPolicy, *, now: dt.datetime) -> Verdict | None:

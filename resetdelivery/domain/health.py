@@ -121,10 +121,11 @@ class LifeLeft:
 class ChannelNumbers:
     """One channel: its open deliveries by state now, and what happened within the window.
 
-    ``oldest_due_seconds`` is how long the delivery that has waited longest has been due; ``None``
-    where none is due. ``pause_reason`` stays while a channel that paused itself is probed.
-    ``finished`` counts deliveries on which our own work ended, ``expired_usefully`` those of them
-    that had too little life left.
+    ``oldest_due_seconds`` is how long the delivery of ours that has waited longest has been due;
+    ``None`` where none is due. ``oldest_shadow_seconds`` is the same of those that another sender
+    sends; of the other numbers only those of open deliveries hold shadows as well. ``pause_reason``
+    stays while a channel that paused itself is probed. ``finished`` counts deliveries on which our
+    own work ended, ``expired_usefully`` those of ours that had too little life left.
     """
 
     channel: Channel
@@ -136,6 +137,7 @@ class ChannelNumbers:
     leased: int = 0
     submitting: int = 0
     oldest_due_seconds: float | None = None
+    oldest_shadow_seconds: float | None = None
     admitted: int = 0
     finished: int = 0
     expired_usefully: int = 0

@@ -22,16 +22,17 @@ Span = tuple[dt.datetime, dt.datetime]
 Labelled = Counter[tuple[str, str]]
 
 
-def ever(at: Snapshot, event: CountedEvent) -> Counter[str]:
-    """How often ``event`` was counted by now, by channel: as its counters would be scraped."""
-    alias, found = at.connection.alias, Counter[str]()
-    totals = EventTotal.objects.using(alias).filter(event=event).values_list("channel", "count")
-    kept = EventMinute.objects.using(alias).filter(event=event, kept=True, minute__gte=at.closed)
-    for channel, number in [*totals, *kept.values_list("channel", "count")]:
-        found[channel] += number
-    for key, number in tallies.events(at.connection, between(at.closed, FAR), event).items():
-        found[key.channel] += number
-    return found
+def ever(at: Snapshot, *of: CountedEvent) -> list[Counter[str]]:
+    """How often each event of ``of`` was counted by now, by channel: as its counters would be scraped."""
+    alias, found = at.connection.alias, {event.value: Counter[str]() for event in of}
+    totals = EventTotal.objects.using(alias).filter(event__in=of)
+    kept = EventMinute.objects.using(alias).filter(event__in=of, kept=True, minute__gte=at.closed)
+    for rows in (totals, kept):
+        for event, channel, number in rows.values_list("event", "channel", "count"):
+            found[event][channel] += number
+    for key, number in tallies.events(at.connection, between(at.closed, FAR), *of).items():
+        found[key.event][key.channel] += number
+    return [found[event.value] for event in of]
 
 
 def outcomes(at: Snapshot) -> Mapping[str, Counter[str]]:

@@ -19,7 +19,10 @@ K = TypeVar("K", bound=Hashable)
 
 #: Counted of every intent, and so of those that are deleted first.
 _OF_DECOYS = frozenset(
-    {CountedEvent.ADMITTED, CountedEvent.HINT, CountedEvent.FINISHED, CountedEvent.EXPIRED_USEFULLY}
+    {
+        *(CountedEvent.ADMITTED, CountedEvent.HINT, CountedEvent.FINISHED, CountedEvent.EXPIRED_USEFULLY),
+        *(CountedEvent.SHADOW_CLAIMED, CountedEvent.SHADOW_FINISHED, CountedEvent.SHADOW_REFUSED),
+    }
 )
 
 
@@ -38,10 +41,13 @@ def all_of(at: Snapshot) -> Iterator[Balance]:
 
 
 def _admitted_ever(at: Snapshot) -> Iterator[Balance]:
-    admitted, finished = counters.ever(at, CountedEvent.ADMITTED), counters.ever(at, CountedEvent.FINISHED)
+    admitted, finished, shadows = counters.ever(
+        at, CountedEvent.ADMITTED, CountedEvent.FINISHED, CountedEvent.SHADOW_FINISHED
+    )
     still_open = rows.open_deliveries(at)
-    for channel in _channels(admitted, finished, still_open):
-        parts = {"finished": finished[channel], **still_open.get(channel, {})}
+    for channel in _channels(admitted, finished, shadows, still_open):
+        ended = {"finished": finished[channel], "finished shadows": shadows[channel]}
+        parts = {**ended, **still_open.get(channel, {})}
         yield Balance(
             check=Check.ADMITTED_EVER,
             channel=channel,

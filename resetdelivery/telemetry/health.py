@@ -163,6 +163,7 @@ def _numbers(channel: Channel, current: Current, ended: Mapping[OutcomeKind, End
         leased=rows("leased"),
         submitting=rows("submitting"),
         oldest_due_seconds=current.due_seconds.get(channel),
+        oldest_shadow_seconds=current.shadow_seconds.get(channel),
         admitted=happened(CountedEvent.ADMITTED),
         finished=happened(CountedEvent.FINISHED),
         expired_usefully=happened(CountedEvent.EXPIRED_USEFULLY),
@@ -245,6 +246,7 @@ def _channel_told(one: ChannelHealth) -> dict[str, Any]:
         "verdict": one.verdict.value,
         "reasons": [reason.value for reason in one.reasons],
         "oldest_due_seconds": _rounded(one.numbers.oldest_due_seconds),
+        "oldest_shadow_seconds": _rounded(one.numbers.oldest_shadow_seconds),
         "attempts": {kind.value: number for kind, number in one.numbers.attempts.items()},
         **{
             group: {name: _rounded(value) for name, value in numbers[group].items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -35,7 +36,8 @@ _NUMBER = {
 class Current:
     """What is open, how channels are set, when jobs succeeded, and what was counted since a minute.
 
-    ``open`` by channel and state; ``due_seconds`` by channel, where something is due; ``modes`` and
+    ``open`` by channel and state; ``due_seconds`` by channel, where something of ours is due, and
+    ``shadow_seconds`` where something that another sender sends is; ``modes`` and
     ``pauses`` (reasons, with whether it is paused at this moment) by channel; ``job_seconds`` by job;
     ``events`` by channel and event; ``open_seconds`` since the start of the first minute that is not
     closed, ``None`` if no minute ever was.
@@ -43,6 +45,7 @@ class Current:
 
     open: dict[tuple[str, str], int]
     due_seconds: dict[str, float]
+    shadow_seconds: dict[str, float]
     modes: dict[str, str]
     pauses: dict[str, tuple[str, bool]]
     job_seconds: dict[str, float]
@@ -72,8 +75,8 @@ def read_current(connection: BaseDatabaseWrapper, since: dt.datetime) -> Current
     since_closed = seconds_between_sql(connection, earlier="closed_before", later=now)
     # The states stand in the text: only so are the partial indexes used.
     parts = [
-        f"SELECT 'open', channel, state, COUNT(*), {due} FROM {DELIVERY} "
-        f"WHERE state IN ({states}) GROUP BY channel, state"
+        f"SELECT CASE WHEN authority = 'pipeline' THEN 'ours' ELSE 'theirs' END, channel, state, COUNT(*), "
+        f"{due} FROM {DELIVERY} WHERE state IN ({states}) GROUP BY 1, 2, 3"
         for states in ("'pending', 'waiting'", "'leased', 'submitting'")
     ]
     parts += [
@@ -83,7 +86,8 @@ def read_current(connection: BaseDatabaseWrapper, since: dt.datetime) -> Current
         f"SELECT 'job', name, '', 0, {succeeded} FROM {_JOBS}",
         f"SELECT 'closed', '', '', 0, {since_closed} FROM {STATE} WHERE closed_before IS NOT NULL",
         f"SELECT 'event', channel, event, CAST(SUM(count) AS bigint), NULL FROM {_EVENTS} "
-        f"WHERE minute >= %s AND event IN ({marks(_EVENTS_TOLD)}) GROUP BY channel, event",
+        f"WHERE minute >= %s AND event IN ({marks(_EVENTS_TOLD)}) "
+        "AND NOT (event = 'admitted' AND label = 'shadow') GROUP BY channel, event",
     ]
     return _current([_Row(*row) for row in _rows(connection, " UNION ALL ".join(parts), since, _EVENTS_TOLD)])
 
@@ -92,16 +96,26 @@ def _current(rows: list[_Row]) -> Current:
     def of(kind: str) -> list[_Row]:
         return [row for row in rows if row.kind == kind]
 
-    pending = [row for row in of("open") if row.label == "pending"]
+    ours, theirs = of("ours"), of("theirs")
+    open_rows = Counter[tuple[str, str]]()
+    for row in (*ours, *theirs):
+        open_rows[row.name, row.label] += row.number
     return Current(
-        open={(row.name, row.label): row.number for row in of("open")},
-        due_seconds={row.name: float(row.seconds) for row in pending if row.seconds and row.seconds >= 0},
+        open=dict(open_rows),
+        due_seconds=_due(ours),
+        shadow_seconds=_due(theirs),
         modes={row.name: row.label for row in of("mode")},
         pauses={row.name: (row.label, bool(row.number)) for row in of("pause")},
         job_seconds={row.name: float(row.seconds) for row in of("job") if row.seconds is not None},
         events={(row.name, row.label): row.number for row in of("event")},
         open_seconds=next((float(row.seconds) for row in of("closed") if row.seconds is not None), None),
     )
+
+
+def _due(rows: Sequence[_Row]) -> dict[str, float]:
+    """By channel for how long the first that is pending has been due; it may not be due yet."""
+    pending = [row for row in rows if row.label == "pending"]
+    return {row.name: float(row.seconds) for row in pending if row.seconds and row.seconds >= 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from notifications.receipts.receipt import ReceiptVerdict
 from resetdelivery.conf import get_settings
 from resetdelivery.domain.reasons import DeliveryReason, PauseReason
 from resetdelivery.domain.states import OPEN_STATES, Authority, DeliveryState
-from resetdelivery.domain.telemetry import SEGMENT_BUCKETS, Ending, FirstHint, Job
+from resetdelivery.domain.telemetry import SEGMENT_BUCKETS, Ending, FirstHint, Job, LegacyOutcome
 from resetdelivery.models.channel_control import ChannelMode
 
 #: Stands for every template version that has no label of its own.
@@ -72,7 +72,10 @@ CHANNEL = _closed("channel", Channel)
 OUTCOME = _closed("outcome", OutcomeKind)
 VERSION = Label(name="template_version", values=label_versions, most=MOST_VERSIONS)
 AUTHORITY = _closed("authority", Authority)
-ENDING = _closed("ending", Ending)
+ENDING = _closed("ending", [one for one in Ending if one is not Ending.SHADOWED])
+#: A shadow is never sent, and never withheld either.
+SHADOW_ENDING = _closed("ending", [Ending.FAILED, Ending.EXPIRED, Ending.CANCELLED, Ending.SHADOWED])
+LEGACY_OUTCOME = _closed("outcome", LegacyOutcome)
 USELESS = _closed("reason", [DeliveryReason.NO_USEFUL_TIME_LEFT, DeliveryReason.RETRY_DOES_NOT_FIT, OTHER])
 HELD = _closed("held", [DeliveryState.LEASED, DeliveryState.SUBMITTING])
 VERDICT = _closed("verdict", ReceiptVerdict)

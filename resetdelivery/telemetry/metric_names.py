@@ -22,11 +22,13 @@ from resetdelivery.telemetry.metric_labels import (
     HELD,
     HINT,
     JOB,
+    LEGACY_OUTCOME,
     MODE,
     OUTCOME,
     PAUSE,
     PROVIDER,
     SEGMENTS,
+    SHADOW_ENDING,
     STATE,
     USELESS,
     VERDICT,
@@ -105,10 +107,18 @@ LEASE_USED = _histogram(
 )
 SMS_ATTEMPTS = _counter("sms_attempts_total", "Attempts that ended, by SMS segments.", SEGMENTS)
 ADMITTED = _counter("admitted_total", "Deliveries that were admitted, by who sends them.", CHANNEL, AUTHORITY)
-FINISHED = _counter("finished_total", "Deliveries on which our own work ended, by how.", CHANNEL, ENDING)
+FINISHED = _counter(
+    "finished_total", "Deliveries, shadows left out, on which our own work ended, by how.", CHANNEL, ENDING
+)
+SHADOW_FINISHED = _counter(
+    "shadow_finished_total", "Shadows on which our own work ended, by how.", CHANNEL, SHADOW_ENDING
+)
+LEGACY_REPORTED = _counter(
+    "legacy_reported_total", "What an existing sender reported of its own.", CHANNEL, LEGACY_OUTCOME
+)
 USELESS_EXPIRED = _counter(
     "useful_expiry_rejections_total",
-    "Deliveries given up as what was left of their life was of no use.",
+    "Deliveries of ours given up as what was left of their life was of no use.",
     CHANNEL,
     USELESS,
 )
@@ -122,13 +132,13 @@ LATE_OUTCOMES = _counter(
 HINTS = _counter("hints_total", "Hints to workers that rows are due, by what became of them.", CHANNEL, HINT)
 LEASE_RECOVERIES = _counter(
     "lease_recoveries_total",
-    "Leases that ran out and were taken back, by the state they held.",
+    "Leases of ours to send that ran out and were taken back, by the state they held.",
     CHANNEL,
     HELD,
 )
 OLDEST_ELIGIBLE = _gauge(
     "oldest_eligible_age_seconds",
-    "How long the delivery that has waited longest has been due; 0 if none.",
+    "How long the delivery of ours that has waited longest has been due; 0 if none.",
     CHANNEL,
 )
 LIFETIME = _gauge("lifetime_seconds", "How long a new delivery lives, as set.", CHANNEL)
@@ -158,6 +168,8 @@ METRICS: tuple[Metric, ...] = (
     SMS_ATTEMPTS,
     ADMITTED,
     FINISHED,
+    SHADOW_FINISHED,
+    LEGACY_REPORTED,
     USELESS_EXPIRED,
     RECEIPTS,
     LATE_OUTCOMES,

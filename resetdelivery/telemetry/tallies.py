@@ -13,7 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from resetdelivery.claims.sql import ATTEMPT, DELIVERY, INTENT, Row, flat, marks
 from resetdelivery.clock import after_sql, as_datetime, seconds_between_sql
 from resetdelivery.domain.tally import MEASURES, UNITS, Group, Sums, sums_of
-from resetdelivery.domain.telemetry import CountedEvent
+from resetdelivery.domain.telemetry import DELAY_LABELS, QUEUE_DELAY_SECONDS, CountedEvent
 from resetdelivery.telemetry.minutes import minute_sql
 
 #: What became of a hint is known for good this long after its admission; until then it is not counted.
@@ -132,7 +132,11 @@ def _outcomes(rows: Sequence[Sequence[Any]]) -> Outcomes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """Where an event is counted: by which moment, with which label, in which tables."""
+    """Where an event is counted: by which moment, with which label, in which tables.
+
+    ``{waited}`` in a label is the seconds from due until the end, ``{settled}`` in a condition the
+    moment before which hints are settled.
+    """
 
     event: CountedEvent
     at: str
@@ -148,6 +152,21 @@ _ENDING = (
     "CASE WHEN d.state IN ('accepted', 'delivered') OR (d.state = 'failed' AND d.outcome = 'accepted') "
     "THEN 'accepted' ELSE d.state END"
 )
+_SHADOW = "d.authority = 'shadow'"
+_DELAY = "CASE {} ELSE '{}' END".format(
+    " ".join(
+        f"WHEN {{waited}} <= {bound} THEN '{label}'"
+        for bound, label in zip(QUEUE_DELAY_SECONDS, DELAY_LABELS, strict=False)
+    ),
+    DELAY_LABELS[-1],
+)
+
+
+def _finished(event: CountedEvent, label: str, condition: str) -> _Source:
+    """Something that is counted as our own work on a delivery ends."""
+    return _Source(event=event, at="d.finished_at", label=label, tables=_DELIVERIES, condition=condition)
+
+
 _SOURCES = (
     _Source(event=CountedEvent.ADMITTED, at="i.created_at", label="d.authority", tables=_ADMITTED),
     _Source(
@@ -157,13 +176,17 @@ _SOURCES = (
         tables=_ADMITTED,
         condition="d.first_hint <> '' AND i.created_at <= {settled}",
     ),
-    _Source(event=CountedEvent.FINISHED, at="d.finished_at", label=_ENDING, tables=_DELIVERIES),
-    _Source(
-        event=CountedEvent.EXPIRED_USEFULLY,
-        at="d.finished_at",
-        label="d.reason",
-        tables=_DELIVERIES,
-        condition="d.state = 'expired'",
+    # Nobody waits for a shadow: how those end is not mixed with how ours do.
+    _finished(CountedEvent.FINISHED, _ENDING, "d.authority <> 'shadow'"),
+    _finished(CountedEvent.EXPIRED_USEFULLY, "d.reason", "d.state = 'expired' AND d.authority = 'pipeline'"),
+    _finished(CountedEvent.SHADOW_CLAIMED, "''", f"{_SHADOW} AND d.claims > 0"),
+    _finished(CountedEvent.SHADOW_FINISHED, _ENDING, _SHADOW),
+    _finished(CountedEvent.SHADOW_REFUSED, "d.reason", f"{_SHADOW} AND d.state <> 'shadowed'"),
+    _finished(CountedEvent.SHADOW_DELAY, _DELAY, f"{_SHADOW} AND d.state = 'shadowed'"),
+    _finished(
+        CountedEvent.SHADOW_SEGMENTS,
+        "d.segments_bucket",
+        f"{_SHADOW} AND d.state = 'shadowed' AND d.segments_bucket <> ''",
     ),
     _Source(event=CountedEvent.RECEIPT, at="a.receipt_at", label="a.receipt", tables=_ATTEMPTS),
     _Source(event=CountedEvent.LATE_OUTCOME, at="a.late_at", label="a.late_outcome", tables=_ATTEMPTS),
@@ -196,7 +219,9 @@ def _select_sql(connection: BaseDatabaseWrapper, source: _Source, which: Which) 
     conditions = [which.condition.format(at=source.at), f"{source.at} IS NOT NULL"]
     if source.condition:
         conditions.append(source.condition.format(settled=after_sql(connection)))
+    waited = seconds_between_sql(connection, earlier="d.due_at", later="d.finished_at")
     return (
-        f"SELECT '{source.event.value}', {minute_sql(connection, source.at)}, d.channel, {source.label}, "
+        f"SELECT '{source.event.value}', {minute_sql(connection, source.at)}, d.channel, "
+        f"{source.label.format(waited=waited)}, "
         f"count(*) FROM {source.tables} WHERE {' AND '.join(conditions)} GROUP BY 1, 2, 3, 4"
     )

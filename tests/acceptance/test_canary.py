@@ -97,6 +97,7 @@ def clean_up(scene: Scene) -> None:
         # With every success traced, the traces of a large shop are over their ceiling.
         ("telemetry_budget", "--resets-per-day", "1000"),
         ("reconcile", "--window", "1h"),
+        ("rollout", "compare"),
     )
     scene.commands(("forget_account", str(last.account_ref), "--no-input"))
     scene.commands(("purge", "--all"), ("retention_report",))

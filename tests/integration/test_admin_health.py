@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
@@ -14,24 +13,12 @@ from notifications.outcome import OutcomeKind
 from resetdelivery.domain.telemetry import Job
 from tests.counted import attempts, succeeded
 from tests.moved_clock import moved_clock
+from tests.staff import sign_in, words
 from tests.steps import pause, store
 
-__all__ = ["moved_clock"]
+__all__ = ["moved_clock", "sign_in"]
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def sign_in(client: Client, make_account: Callable[..., Any]) -> Callable[..., Client]:
-    """Signs in a member of the staff who may do just what is named."""
-
-    def sign_in_with(*codenames: str, is_staff: bool = True) -> Client:
-        user = make_account(is_staff=is_staff)
-        user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
-        client.force_login(user)
-        return client
-
-    return sign_in_with
 
 
 @pytest.fixture
@@ -48,11 +35,6 @@ def page(client: Client, query: str = "") -> str:
     answer = client.get(where(query))
     assert answer.status_code == 200
     return answer.content.decode()
-
-
-def words(text: str) -> str:
-    """What a reader sees."""
-    return " ".join(re.sub(r"<[^>]*>", " ", text).split())
 
 
 def test_who_may_look_at_deliveries_may_look_at_their_health(viewer: Client) -> None:

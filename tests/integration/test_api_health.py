@@ -51,6 +51,7 @@ def idle(channel: str) -> dict[str, Any]:
         "mode": "live",
         "paused": False,
         "oldest_due_seconds": None,
+        "oldest_shadow_seconds": None,
         **dict.fromkeys(states + happened, 0),
         "attempts": dict.fromkeys(list(OutcomeKind), 0),
         "queue_delay": {**dict.fromkeys(percentiles), "beyond": 0},

@@ -64,14 +64,33 @@ def test_a_good_configuration_passes(check: Check) -> None:
         ({"CHANNELS": {"email": {**CONSOLE, "OPTIONS": {"hots": "x"}}, "sms": CONSOLE}}, ["E010"]),
         ({"TEMPLATE_VERSION": "2099"}, ["E012"]),
         ({"LIFETIME": 30 * SECOND}, ["E013", "E013"]),  # on each of two channels
-        ({"LIFETIME": 33 * SECOND}, []),
+        ({"LIFETIME": 33 * SECOND}, ["E014", "E014"]),  # of use, were nothing ever to go wrong
         ({"CHANNELS": channels(MAX_LIFETIME=32 * SECOND)}, ["E013"]),
         ({"LIFETIME": 25 * 60 * MINUTE}, ["E013"]),
-        ({"DISPATCH": "database", "LIFETIME": 65 * SECOND}, ["E014", "E014"]),
-        ({"DISPATCH": "database", "LIFETIME": 66 * SECOND}, []),
-        ({"DISPATCH": "database", "LIFETIME": 66 * SECOND, "POLL_INTERVAL": 2 * SECOND}, ["E014", "E014"]),
-        ({"DISPATCH": "database", "CHANNELS": channels(MAX_LIFETIME=65 * SECOND)}, ["E014"]),
-        ({"DISPATCH": "broker", "LIFETIME": 65 * SECOND}, []),
+        ({"LIFETIME": 10 * MINUTE, "MIN_LIFETIME": 10 * MINUTE + SECOND}, ["E121"]),
+        ({"LIFETIME": 10 * MINUTE, "MIN_LIFETIME": 10 * MINUTE}, []),
+        # A dead worker: 1 whole second, 1 to be told, 1 in the queue, 30 + 10 of lease and sweep, again 1
+        # and 1, 2 for the answer, 30 to be of use: 77. All six attempts: 224, see test_decision_rule.
+        *(
+            ({"DISPATCH": dispatch, **changes}, ids)
+            for dispatch in ("database", "broker")
+            for changes, ids in (
+                ({"LIFETIME": 76 * SECOND}, ["E014", "E014"]),
+                ({"LIFETIME": 77 * SECOND}, ["W121", "W121"]),
+                ({"LIFETIME": 223 * SECOND}, ["W121", "W121"]),
+                ({"LIFETIME": 224 * SECOND}, []),
+                ({"LIFETIME": 400 * SECOND, "MIN_LIFETIME": 223 * SECOND}, ["W121", "W121"]),
+                ({"CHANNELS": channels(MAX_LIFETIME=223 * SECOND)}, ["W121"]),
+            )
+        ),
+        ({"DISPATCH": "database", "LIFETIME": 224 * SECOND, "POLL_INTERVAL": 2 * SECOND}, ["W121", "W121"]),
+        ({"DISPATCH": "broker", "LIFETIME": 224 * SECOND, "POLL_INTERVAL": 2 * SECOND}, []),
+        ({"DISPATCH": "inline", "LIFETIME": 33 * SECOND}, ["E014", "E014", "W003"]),
+        ({"DISPATCH": "inline", "LIFETIME": 34 * SECOND}, ["W003"]),  # one attempt, and no dead worker
+        ({"RECOVERY": "off", "LIFETIME": 76 * SECOND}, ["W004", "W121", "W121"]),
+        ({"CHANNELS": channels(), "SWEEP_GRACE": 854 * SECOND}, []),
+        ({"CHANNELS": channels(), "SWEEP_GRACE": 855 * SECOND}, ["W122"]),
+        ({"CHANNELS": channels(), "SWEEP_GRACE": 855 * SECOND, "DISPATCH": "database"}, []),
         ({"LEASE": 19 * SECOND}, ["W002", "W002"]),
         ({"LEASE": 20 * SECOND}, []),
         ({"DISPATCH": "inline"}, ["W003"]),
@@ -84,6 +103,14 @@ def test_a_good_configuration_passes(check: Check) -> None:
 )
 def test_what_is_wrong_has_its_number(check: Check, changes: dict[str, Any], ids: list[str]) -> None:
     assert check(**changes) == ids
+
+
+def test_a_life_too_short_for_all_attempts_says_how_many_fit_and_what_would_help(check: Check) -> None:
+    check(CHANNELS=channels(), LIFETIME=2 * MINUTE)
+    (message,) = found()
+    assert "may live no longer than 0:02:00 (LIFETIME): only 3 of 6 attempts fit" in message.msg
+    assert "LIFETIME is 120 s; 224 s or more would fit." in str(message.hint)
+    assert "CHANNELS['email']['MAX_ATTEMPTS'] is 6; 3 or fewer would fit." in str(message.hint)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8000", "http://localhost", "http://[::1]:8000"])

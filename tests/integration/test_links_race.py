@@ -1,4 +1,4 @@
-"""Two people, or two tabs, use one link at the same moment."""
+"""Two people, or two tabs, use one link at the same moment, or each sender's one of it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import UserManager
+from django.contrib.auth.tokens import default_token_generator
 from django.db import connection, connections, models
 from django.test import Client
 from django.test.utils import isolate_apps
@@ -23,6 +24,7 @@ from resetdelivery import directory as directory_module
 from resetdelivery import views
 from resetdelivery.directory import get_directory
 from resetdelivery.links import utc_now
+from tests.integration.conftest import Settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -71,9 +73,12 @@ def user_model(request: pytest.FixtureRequest) -> Iterator[type[User]]:
         editor.delete_model(Seller)
 
 
+Page = Callable[..., tuple[Client, str]]
+
+
 @pytest.fixture
-def page(user_model: type[User]) -> Callable[[], tuple[Client, str]]:
-    """Makes browsers that have opened the one link: each a client and its page."""
+def page(user_model: type[User], change: Settings) -> Page:
+    """Makes browsers that have opened the one link, or the existing sender's: each a client and its page."""
     anna = user_model(username="anna", email="anna@shop.example")
     anna.set_password("the old password")
     anna.save()
@@ -81,10 +86,12 @@ def page(user_model: type[User]) -> Callable[[], tuple[Client, str]]:
     directory = get_directory()
     expires_at = utc_now().replace(microsecond=0) + dt.timedelta(minutes=10)
     link = urlsplit(directory.make_link(directory.get_many([ref])[ref], expires_at)).path
+    change(LEGACY_TOKEN_GENERATOR="django.contrib.auth.tokens.default_token_generator")
+    legacy = f"{link.rsplit('/', 2)[0]}/{default_token_generator.make_token(anna)}/"
 
-    def browser() -> tuple[Client, str]:
+    def browser(sender: str = "ours") -> tuple[Client, str]:
         client = Client()
-        return client, client.get(link).headers["Location"]
+        return client, client.get(legacy if sender == "theirs" else link).headers["Location"]
 
     return browser
 
@@ -133,11 +140,15 @@ def waits_for_a_row() -> bool:
         return bool(cursor.fetchone()[0])
 
 
+SENDERS = [("ours", "ours"), ("ours", "theirs"), ("theirs", "ours"), ("theirs", "theirs")]
+
+
 @pytest.mark.usefixtures("postgres_only")
-def test_two_uses_of_one_link_at_once_give_one_success(
-    page: Callable[[], tuple[Client, str]], gate: Gate
+@pytest.mark.parametrize(("sender", "other"), SENDERS)
+def test_two_uses_at_once_of_one_link_or_of_both_senders_give_one_success(
+    page: Page, gate: Gate, sender: str, other: str
 ) -> None:
-    early, late = page(), page()
+    early, late = page(sender), page(other)
     with ThreadPoolExecutor(2) as pool:
         first: Future[int] = pool.submit(use, early, "password of the first")
         assert gate.reached.wait(CEILING_SECONDS)
@@ -150,9 +161,8 @@ def test_two_uses_of_one_link_at_once_give_one_success(
     assert User.objects.get(username="anna").check_password("password of the first")
 
 
-def test_two_uses_of_one_link_one_after_the_other_give_one_success(
-    page: Callable[[], tuple[Client, str]],
-) -> None:
-    early, late = page(), page()
+@pytest.mark.parametrize(("sender", "other"), SENDERS)
+def test_two_uses_one_after_the_other_give_one_success(page: Page, sender: str, other: str) -> None:
+    early, late = page(sender), page(other)
     assert (use(early, "password of the first"), use(late, "password of the second")) == (302, 200)
     assert User.objects.get(username="anna").check_password("password of the first")

@@ -132,6 +132,7 @@ def test_attempts_by_sms_are_told_by_their_segments() -> None:
     [
         (names.ADMITTED, "admitted", "pipeline"),
         (names.FINISHED, "finished", "expired"),
+        (names.SHADOW_FINISHED, "shadow_finished", "shadowed"),
         (names.USELESS_EXPIRED, "expired_usefully", "retry_does_not_fit"),
         (names.RECEIPTS, "receipt", "delivered"),
         (names.LATE_OUTCOMES, "late_outcome", "accepted"),
@@ -148,6 +149,12 @@ def test_each_event_is_counted_under_its_metric_alone(metric: Metric, name: str,
     counters = [one for one in names.METRICS if one.kind == "counter"]
     found = {one: happened(one) for one in counters if happened(one)}
     assert found == {metric: {("email", label): 123}}
+
+
+def test_reports_are_told_by_what_was_reported_whatever_became_of_ours() -> None:
+    for label, count in [("shadowed:accepted", 5), ("open:accepted", 2), ("expired:not_sent", 1)]:
+        event(None, "legacy_reported", label, count)
+    assert happened(names.LEGACY_REPORTED) == {("email", "accepted"): 7, ("email", "not_sent"): 1}
 
 
 def test_hints_of_admissions_and_later_ones_are_one_sum() -> None:

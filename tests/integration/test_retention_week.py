@@ -31,12 +31,13 @@ from resetdelivery.models import (
     OutcomeTotal,
     ResetIntent,
 )
-from resetdelivery.services import notify_password_changed, request_reset
+from resetdelivery.services import notify_password_changed, report_legacy_outcome, request_reset
 from resetdelivery.telemetry.rollup import closed_before
 from resetdelivery.testing import deliver_now
 from tests.integration.conftest import Settings
 from tests.later_words import hear
 from tests.moved_clock import Clock, moved_clock
+from tests.rolled import of_shadow
 from tests.steps import BUSY, CUT, REFUSED, record, take
 
 pytestmark = pytest.mark.django_db
@@ -138,8 +139,12 @@ class Shop:
         deliver_now()
 
     def _shadow(self) -> None:
+        """One that another sender sends; the channel is ours again before anything of it is purged."""
         ChannelControl.objects.filter(channel="email").update(mode="shadow")
-        self._ask("shadow", ["email"])
+        account_ref = str(self._accounts["shadow"].pk)
+        admission = request_reset(account_ref=account_ref, channels=["email"])
+        deliver_now()
+        report_legacy_outcome(admission.reference, "email", "accepted")
         ChannelControl.objects.filter(channel="email").update(mode="live")
 
     def _notice(self) -> None:
@@ -281,12 +286,15 @@ def counted() -> dict[str, Counter[Any]]:
         for channel, outcome, number in outcomes.values_list("channel", "outcome").annotate(Sum("attempts")):
             attempts[channel, outcome] += number
     for happened in (EventTotal.objects.all(), EventMinute.objects.filter(minute__gte=since)):
-        wanted = happened.filter(event__in=["admitted", "finished", "receipt"])
+        wanted = happened.filter(event__in=["admitted", "finished", "receipt", *OF_SHADOWS])
         for event, channel, label, number in wanted.values_list("event", "channel", "label").annotate(
             number=Sum(F("count"))
         ):
             events[event, channel, label] += number
     return {"attempts": attempts, "events": events}
+
+
+OF_SHADOWS = ("shadow_claimed", "shadow_finished", "shadow_refused", "shadow_delay", "legacy_reported")
 
 
 def ever(ledger: Ledger) -> dict[str, Counter[Any]]:
@@ -298,8 +306,12 @@ def ever(ledger: Ledger) -> dict[str, Counter[Any]]:
     events += Counter(
         ("finished", one.channel, "accepted" if one.state == "delivered" else one.state)
         for one in deliveries
-        if one.finished_at
+        if one.finished_at and one.authority != "shadow"
     )
+    for one in deliveries:
+        if one.finished_at and one.authority == "shadow":
+            events += of_shadow(one, one.finished_at)
+            events["legacy_reported", one.channel, f"{one.state}:{one.legacy_outcome}"] += 1
     told = [one for one in ledger.all(Attempt) if one.receipt]
     events += Counter(("receipt", channels[one.delivery_id], one.receipt) for one in told)
     return {"attempts": attempts, "events": events}

@@ -13,10 +13,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from notifications.channels import Channel
-from resetdelivery.claims import Claimed, Marked
+from resetdelivery.claims import Claimed, Marked, finish_leased
 from resetdelivery.clock import database_now
+from resetdelivery.domain.decisions import Verdict
+from resetdelivery.domain.states import Authority, DeliveryState
+from resetdelivery.domain.telemetry import LegacyOutcome
 from resetdelivery.models import Attempt, Delivery, ResetIntent
 from resetdelivery.recovery import expire_overdue, sweep
+from resetdelivery.services import report_legacy_outcome
 from resetdelivery.telemetry import counts as telemetry_counts
 from resetdelivery.telemetry.rollup import roll_up
 from tests.later_words import hear
@@ -29,6 +33,14 @@ pytestmark = pytest.mark.django_db
 __all__ = ["moved_clock"]
 
 OUTCOMES = [ACCEPTED, BUSY, CUT, REFUSED]
+AUTHORITIES = ["pipeline", "pipeline", "shadow", "legacy"]
+ENDS = {
+    Authority.SHADOW: (
+        Verdict(state=DeliveryState.SHADOWED, reason="shadow", segments="2"),
+        Verdict(state=DeliveryState.FAILED, reason="no_destination"),
+    ),
+    Authority.LEGACY: 2 * (Verdict(state=DeliveryState.WITHHELD, reason="sent_by_existing_sender"),),
+}
 VERDICTS = ["progress", "failed", "delivered"]
 #: Of what leaves no row there is nothing to compare with here: see test_counts.py.
 BY_ROWS_ONLY = {"lease_recovered", "later_hint"}
@@ -52,7 +64,14 @@ Step = Callable[[History, int], None]
 
 def admit(history: History, pick: int) -> None:
     channel = list(Channel)[pick % 2]
-    store(1 + pick % 3, channel, life=600 if pick % 5 else 1, overdue=pick, first_hint="published")
+    store(
+        1 + pick % 3,
+        channel,
+        life=600 if pick % 5 else 1,
+        overdue=pick,
+        first_hint="published",
+        authority=AUTHORITIES[pick % len(AUTHORITIES)],
+    )
 
 
 def claim(history: History, pick: int) -> None:
@@ -60,8 +79,22 @@ def claim(history: History, pick: int) -> None:
 
 
 def mark(history: History, pick: int) -> None:
-    history.marked += record(history.leased)
+    """Mark what is ours, and end what another sender sends."""
+    ours = [one for one in history.leased if one.authority is Authority.PIPELINE]
+    ends = [(one, ENDS[one.authority][pick % 2]) for one in history.leased if one not in ours]
+    finish_leased(ends, using="default")
+    history.marked += record(ours)
     history.leased = []
+
+
+def report(history: History, pick: int) -> None:
+    """What another sender says of its own, once: it is counted beside what ours is at that moment."""
+    others = Delivery.objects.exclude(authority="pipeline").filter(legacy_outcome="").order_by("pk")
+    if others:
+        row, told = others[pick % len(others)], list(LegacyOutcome)[pick % 3]
+        assert report_legacy_outcome(row.intent.reference, row.channel, told)
+        ending = row.state if row.finished_at else "open"
+        history.gone["legacy_reported", row.channel, f"{ending}:{told}"] += 1
 
 
 def settle(history: History, pick: int) -> None:
@@ -120,7 +153,7 @@ def purge(history: History, pick: int) -> None:
         ResetIntent.objects.filter(deliveries__in=old).delete()
 
 
-STEPS: list[Step] = [admit, claim, mark, settle, lose, tell, wait, count, forget, purge]
+STEPS: list[Step] = [admit, claim, mark, settle, lose, tell, report, wait, count, forget, purge]
 histories = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 29)), min_size=5, max_size=40)
 
 

@@ -35,6 +35,8 @@ Values = Mapping[Labels, float | Buckets]
 _EVENTS: Mapping[Metric, Sequence[CountedEvent]] = {
     names.ADMITTED: [CountedEvent.ADMITTED],
     names.FINISHED: [CountedEvent.FINISHED],
+    names.SHADOW_FINISHED: [CountedEvent.SHADOW_FINISHED],
+    names.LEGACY_REPORTED: [CountedEvent.LEGACY_REPORTED],
     names.USELESS_EXPIRED: [CountedEvent.EXPIRED_USEFULLY],
     names.RECEIPTS: [CountedEvent.RECEIPT],
     names.LATE_OUTCOMES: [CountedEvent.LATE_OUTCOME],
@@ -88,13 +90,14 @@ def _summed(metric: Metric, counted: Iterable[tuple[Labels, float]]) -> dict[Lab
 
 def _happened(metric: Metric, events: Sequence[CountedEvent], counters: Counters) -> dict[Labels, float]:
     known = metric.labels[1].values()
+    # Of a report the part behind our own ending.
+    told = (
+        (channel, label.rpartition(":")[2], number)
+        for (event, channel, label), number in counters.events.items()
+        if event in events
+    )
     return _summed(
-        metric,
-        (
-            ((channel, label if label in known else OTHER), number)
-            for (event, channel, label), number in counters.events.items()
-            if event in events
-        ),
+        metric, (((channel, one if one in known else OTHER), number) for channel, one, number in told)
     )
 
 

@@ -13,6 +13,7 @@ EXIT_CODES: Mapping[str, frozenset[int]] = {
     "forget_account": frozenset({0}),
     "purge": frozenset({0}),
     "retention_report": frozenset({0}),
+    "rollout": frozenset({0, 1}),
 }
 #: Python's own words and our log's for what nobody caught, and Django's for a command that gives up. Each
 #: of them goes with the exit code 1, as a difference does.
