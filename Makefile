@@ -19,6 +19,9 @@ LOCKS := ops/requirements
 VENV := .venv
 LATEST := .venv-latest
 PYTHON := $(VENV)/bin/python
+# Test processes at a time. Each has a database of its own, and one file's tests stay together.
+JOBS ?= 2
+SHARE := -n $(JOBS) --dist loadfile
 FIND := $(LOCKS)/find-python 3.11 python3.13 python3.12 python3.11 python3
 FIND_LATEST := $(LOCKS)/find-python 3.13 python3.13 "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.13*/bin/python3.13
 
@@ -46,11 +49,11 @@ test: export AUDIT_NOTE = build/audit.txt
 test: check test-sqlite test-latest audit test-postgres
 
 test-sqlite: $(VENV)/installed.txt
-	TEST_DATABASE=sqlite $(PYTHON) -m pytest $(PYTEST)
+	TEST_DATABASE=sqlite $(PYTHON) -m pytest $(SHARE) $(PYTEST)
 
 # Without the tests that use no database: the pass on SQLite has run them.
 test-postgres: $(VENV)/installed.txt
-	TEST_DATABASE=postgres $(PYTHON) -m pytest -p tests.audit_note --only-database $(PYTEST)
+	TEST_DATABASE=postgres $(PYTHON) -m pytest -p tests.audit_note --only-database $(SHARE) $(PYTEST)
 
 # Python 3.13 with Django 6.1, without the tests that start whole programs.
 test-latest:
@@ -61,7 +64,7 @@ test-latest:
 	fi
 
 run-latest: $(LATEST)/installed.txt
-	TEST_DATABASE=sqlite $(LATEST)/bin/python -m pytest --ignore=tests/acceptance $(PYTEST)
+	TEST_DATABASE=sqlite $(LATEST)/bin/python -m pytest --ignore=tests/acceptance $(SHARE) $(PYTEST)
 
 has-latest:
 	@$(FIND_LATEST) >/dev/null
