@@ -21,7 +21,9 @@ _AFTER = {
 }
 _SECONDS_BETWEEN = {
     "postgresql": "EXTRACT(EPOCH FROM ({later} - {earlier}))",
-    "sqlite": "((julianday({later}) - julianday({earlier})) * 86400.0)",
+    # It reckons in milliseconds; the days between, as floats, miss them by some microseconds, and a
+    # delay of just 0.1 s would be one of more.
+    "sqlite": "ROUND((julianday({later}) - julianday({earlier})) * 86400.0, 3)",
 }
 
 

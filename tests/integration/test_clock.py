@@ -7,6 +7,8 @@ import pytest
 from django.db import connection
 
 from resetdelivery.clock import after_sql, as_datetime, database_now, now_sql, seconds_between_sql
+from resetdelivery.domain.telemetry import QUEUE_DELAY_SECONDS
+from tests.steps import seconds
 
 pytestmark = pytest.mark.django_db
 
@@ -47,3 +49,13 @@ def test_a_moment_some_seconds_away_is_that_far_away(seconds: float) -> None:
 )
 def test_a_raw_moment_is_read_as_utc(value: dt.datetime | str) -> None:
     assert as_datetime(value) == dt.datetime(2026, 11, 29, 15, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize("bound", QUEUE_DELAY_SECONDS)
+@pytest.mark.parametrize("hour", range(0, 24, 5))
+def test_a_wait_of_just_a_buckets_bound_is_not_longer_than_that(bound: float, hour: int) -> None:
+    began = dt.datetime(2026, 11, 29, hour, 59, 59, 901000, tzinfo=dt.UTC)
+    moment = "CAST(%s AS timestamptz)" if connection.vendor == "postgresql" else "%s"
+    stored = [connection.ops.adapt_datetimefield_value(at) for at in (began + seconds(bound), began)]
+    waited = seconds_between_sql(connection, earlier=moment, later=moment)
+    assert selected(f"{waited} <= {bound}", stored)

@@ -144,7 +144,7 @@ ANYTHING = [
 #: Where the error is the database's, which repeats the row that it refuses.
 REFUSED_ROWS = [
     "resetdelivery.admission.transaction.find_replay",
-    "resetdelivery.admission.transaction.find_place",
+    "resetdelivery.admission.transaction.find_places",
     "resetdelivery.admission.transaction.remember_key",
     "resetdelivery.limits.used_up",
     "resetdelivery.limits.record",
