@@ -29,8 +29,10 @@ _SQLITE_CODES = frozenset({5, 6})
 
 
 @contextmanager
-def bounded_waits(*, using: str) -> Iterator[None]:
-    """Wait for no lock longer than ``ADMISSION_LOCK_TIMEOUT`` inside; then as long as before.
+def bounded_waits(*, using: str, seconds: float | None = None) -> Iterator[None]:
+    """Wait for no lock longer than ``seconds`` inside; then as long as before.
+
+    ``None`` is ``ADMISSION_LOCK_TIMEOUT``.
 
     For the inside of a transaction, which may be a part of the caller's own: what is set here must
     not outlive it. Where it ends by an exception the database takes it back with everything else.
@@ -45,7 +47,7 @@ def bounded_waits(*, using: str) -> Iterator[None]:
         cursor.execute(
             "SELECT before, set_config('lock_timeout', %s, true) "
             "FROM (SELECT current_setting('lock_timeout') AS before OFFSET 0) AS held",
-            [f"{_milliseconds()}ms"],
+            [f"{_milliseconds(seconds)}ms"],
         )
         before, _ = cursor.fetchone()
     yield
@@ -53,9 +55,10 @@ def bounded_waits(*, using: str) -> Iterator[None]:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [before])
 
 
-def _milliseconds() -> int:
+def _milliseconds(seconds: float | None) -> int:
+    wait = get_settings().admission_lock_timeout.total_seconds() if seconds is None else seconds
     # Zero would mean for ever.
-    return max(1, round(get_settings().admission_lock_timeout.total_seconds() * 1000))
+    return max(1, round(wait * 1000))
 
 
 def is_lock_timeout(error: OperationalError) -> bool:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+#: Between two runs, where a project says nothing else.
+WAKE_SECONDS, SWEEP_SECONDS = 1.0, 10.0
+
 
 def beat_schedule(
-    *, queue: str = "control", wake_seconds: float = 1.0, sweep_seconds: float = 10.0
+    *, queue: str = "control", wake_seconds: float = WAKE_SECONDS, sweep_seconds: float = SWEEP_SECONDS
 ) -> dict[str, dict[str, Any]]:
     """The periodic tasks: wake due retries, sweep and expire work, count and clean up."""
     return {

@@ -7,12 +7,13 @@ import datetime as dt
 from django.db import connection
 
 from notifications.channels import Channel
+from notifications.outcome import OutcomeKind
 from resetdelivery import audit
 from resetdelivery.clock import database_now
 from resetdelivery.cutover.steps import Changed, change
 from resetdelivery.domain.rollout import Position, RolloutAction, verified_target
-from resetdelivery.domain.telemetry import CountedEvent, Job
-from resetdelivery.models import AuditEntry, ChannelControl
+from resetdelivery.domain.telemetry import QUEUE_DELAY_SECONDS, REMAINING_RATIO, CountedEvent, Job, no_counts
+from resetdelivery.models import AuditEntry, ChannelControl, OutcomeMinute
 from tests import counted
 
 EMAIL = Channel.EMAIL
@@ -31,22 +32,41 @@ def stands(channel: Channel = EMAIL) -> Position:
     return Position(control.mode, control.slice_per_mille)
 
 
-def verified(recovery: str, *, channel: Channel = EMAIL, ago: dt.timedelta = dt.timedelta(0)) -> None:
+def verified(
+    recovery: str, *, channel: Channel = EMAIL, ago: dt.timedelta = dt.timedelta(0), why: str = "5 stranded"
+) -> None:
     """``RECOVERY`` was shown to work with that value, so long ago."""
-    audit.record(who="ada", action=RolloutAction.VERIFIED, target=verified_target(channel, recovery))
+    target = verified_target(channel, recovery)
+    audit.record(who="ada", action=RolloutAction.VERIFIED, target=target, why=why)
     if ago:
         newest = AuditEntry.objects.order_by("-pk")[:1].get()
         AuditEntry.objects.filter(pk=newest.pk).update(at=database_now(connection) - ago)
 
 
-def ready(channel: Channel = EMAIL, shadows: int = 30) -> None:
-    """All that steps ask for: fresh counts, enough shadows that were quick, recovery verified twice."""
+def ready(channel: Channel = EMAIL, shadows: int = 30, accepted: int = 20) -> None:
+    """All that steps ask for: fresh counts, enough shadows that were quick, recovery verified twice.
+
+    Of ours so many were accepted, after delays that nobody measured.
+    """
     for job in (Job.SWEEP, Job.ROLL_UP):
         counted.succeeded(job)
     counted.events({CountedEvent.SHADOW_FINISHED: shadows}, label="shadowed", channel=channel)
     counted.events({CountedEvent.SHADOW_DELAY: shadows}, label="1", channel=channel)
+    _accepted(accepted, channel)
     for recovery in ("observe", "on"):
         verified(recovery, channel=channel)
+
+
+def _accepted(number: int, channel: Channel) -> None:
+    OutcomeMinute.objects.create(
+        minute=counted.minute(),
+        channel=channel,
+        outcome=OutcomeKind.ACCEPTED,
+        template_version="0",
+        attempts=number,
+        queue_delay_counts=no_counts(QUEUE_DELAY_SECONDS),
+        remaining_counts=no_counts(REMAINING_RATIO),
+    )
 
 
 def move(mode: str, per_mille: int = 1000, *, why: str = "", override: bool = False) -> Changed:

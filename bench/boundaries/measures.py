@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,9 +37,8 @@ class Run:
 
     ``request_seconds`` are from arrival to answer, ``accepted_seconds`` from commit to the mail server's
     acceptance. ``stored`` resets were committed after the warm-up; ``expired`` of them were never
-    accepted. ``duplicates`` are acceptances beyond the first. ``left_open`` rows were past help and still
-    open at the end. ``delivered_for`` is how many resets ``cpu_seconds`` were spent on, warm-up
-    included.
+    accepted, and ``left_open`` were past help and still open at the end. ``duplicates`` are acceptances
+    beyond the first. ``delivered_for`` is how many resets ``cpu_seconds`` were spent on, warm-up included.
     """
 
     configuration: Configuration
@@ -61,11 +60,14 @@ def run_of(
     acceptances: Mapping[str, Sequence[float]],
     *,
     warm_up_seconds: float,
-    left_open: int,
+    left_open: Collection[str],
     outcomes: Mapping[str, int],
     cpu_seconds: Mapping[str, float],
 ) -> Run:
-    """Put together what the web process, the mail server and /proc saw of one run."""
+    """Put together what the web process, the mail server and /proc saw of one run.
+
+    ``left_open`` are the recipients of rows that were open at the end, warm-up included.
+    """
     measured = [one for one in requests if one.offset >= warm_up_seconds]
     stored = [one for one in measured if one.committed is not None]
     taken = [(one, acceptances[one.recipient]) for one in stored if one.recipient in acceptances]
@@ -76,7 +78,7 @@ def run_of(
         stored=len(stored),
         expired=len(stored) - len(taken),
         duplicates=sum(len(moments) - 1 for moments in acceptances.values()),
-        left_open=left_open,
+        left_open=sum(one.recipient in left_open for one in stored),
         errors=dict(Counter(one.error for one in measured if one.error)),
         outcomes=dict(outcomes),
         delivered_for=sum(one.committed is not None for one in requests),

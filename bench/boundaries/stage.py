@@ -38,7 +38,6 @@ from examples.demo.embedded import Server, start_postgres, start_redis
 from examples.demo.ports import LOOPBACK
 from examples.demo.programs import Place
 from examples.demo.server import launch
-from resetdelivery.domain.states import OPEN_STATES
 
 PREPARE_SECONDS = 120.0
 #: For a run beyond its arrivals: lives that run out, on a machine that is busy.
@@ -78,7 +77,7 @@ class Stage:
                 [Request(**one) for one in seen["requests"]],
                 acceptances(record),
                 warm_up_seconds=self.arrivals.warm_up_seconds,
-                left_open=sum(seen["states"].get(state, 0) for state in OPEN_STATES),
+                left_open=seen["left_open"],
                 outcomes=seen["outcomes"],
                 cpu_seconds={"web": seen["cpu_seconds"], **cpu} if cpu is not None else {},
             )

@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -65,7 +65,11 @@ def admit(arrivals: Arrivals, *, ready_file: Path) -> dict[str, Any]:
     cpu = time.process_time() - cpu
     last = max((one.committed for one in requests if one.committed), default=0.0)
     _let_run_out(first_id, until=last + LIFETIME_SECONDS + SLACK_SECONDS)
-    return {"requests": [asdict(one) for one in requests], "cpu_seconds": cpu, **_ended(first_id)}
+    return {
+        "requests": [asdict(one) for one in requests],
+        "cpu_seconds": cpu,
+        **_ended(first_id, dict(people)),
+    }
 
 
 def _warm(threads: ThreadPoolExecutor, people: Sequence[tuple[str, str]]) -> int:
@@ -119,12 +123,14 @@ def _let_run_out(first_id: int, *, until: float) -> None:
         time.sleep(_LOOK_AGAIN_SECONDS)
 
 
-def _ended(first_id: int) -> dict[str, Any]:
+def _ended(first_id: int, addresses: Mapping[str, str]) -> dict[str, Any]:
+    from resetdelivery.domain.states import OPEN_STATES
     from resetdelivery.models import Attempt, Delivery
 
-    states = Delivery.objects.filter(pk__gte=first_id).values_list("state", flat=True)
+    still_open = Delivery.objects.filter(pk__gte=first_id, state__in=OPEN_STATES)
+    refs = still_open.values_list("intent__account_ref", flat=True)
     outcomes = Attempt.objects.filter(delivery__gte=first_id).values_list("outcome", flat=True)
-    return {"states": dict(Counter(states)), "outcomes": dict(Counter(outcomes))}
+    return {"left_open": [addresses[ref] for ref in refs], "outcomes": dict(Counter(outcomes))}
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from bench.capacity.measured import Delivered
@@ -25,14 +25,17 @@ class PerRow:
     surroundings: float = 0.0
 
 
-def calibrate(stage: Stage) -> Costs:
+def calibrate(stage: Stage, *, say: Callable[[str], None]) -> Costs:
     """Costs from one thread with a mail server that answers at once, in batches of three shapes."""
+    say("calibration 1/3: full batches, and deliveries that come alone")
     with stage.running(Lineup(workers=1, concurrency=1, wave=16, latency=0.0)) as running:
         running.backlog(SINGLE)
         full = per_row(running.backlog(ROWS), claims=1 / 48, waves=1 / 16)
         light = running.arrivals([n * LIGHT_EVERY_SECONDS for n in range(LIGHT)])
+    say("calibration 2/3: waves of one")
     with stage.running(Lineup(workers=1, concurrency=1, wave=1, latency=0.0)) as running:
         narrow = per_row(_warm(running).backlog(SINGLE), claims=1 / 48, waves=1.0)
+    say("calibration 3/3: batches of one")
     with stage.running(Lineup(workers=1, concurrency=1, wave=1, latency=0.0, claim_limit=1)) as running:
         single = per_row(_warm(running).backlog(SINGLE), claims=1.0, waves=1.0)
     return costs_from(full, narrow, single, light)

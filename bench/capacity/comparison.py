@@ -10,11 +10,15 @@ from resetdelivery.domain.capacity import Cost, Costs
 
 #: How far a prediction may be off, of what was measured; more only where the runs differ by more.
 ALLOWED = 0.15
+_NOT_MEASURED = "**not measured**: arrivals came late"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One number of one configuration: predicted, and measured once a round."""
+    """One number of one configuration: predicted, and measured once a round.
+
+    ``measured`` is empty where no round counts: arrivals came late on a machine that was too busy.
+    """
 
     configuration: str
     name: str
@@ -49,6 +53,11 @@ def table(found: Sequence[Compared]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for one in found:
+        if not one.measured:
+            lines.append(
+                f"| {one.configuration} | {one.name} | {one.predicted:.0f} | {_NOT_MEASURED} | | | |"
+            )
+            continue
         numbers = f"{one.predicted:.0f} | {one.median:.0f} | {one.spread:.0%} | {one.error:+.0%}"
         where = "within" if one.is_within else "**outside**"
         lines.append(f"| {one.configuration} | {one.name} | {numbers} | {where} |")
@@ -66,9 +75,32 @@ def costs_table(costs: Costs) -> str:
     return "\n".join(lines)
 
 
+def source(costs: Costs) -> str:
+    """``costs`` as Python for ``USUAL_COSTS``, to a hundredth of a millisecond."""
+    parts = []
+    for name in ("hint", "claim", "wave", "row", "admission"):
+        of: Cost = getattr(costs, name)
+        values = {"worker": of.worker, "database": of.database, "waiting": of.waiting}
+        said = ", ".join(f"{key}={seconds:.5f}" for key, seconds in values.items())
+        parts.append(f"    {name}=Cost({said}),")
+    parts += [f"    pickup={costs.pickup:.5f},", f"    surroundings={costs.surroundings:.5f},"]
+    return "\n".join(["USUAL_COSTS = Costs(", *parts, ")", ""])
+
+
 def verdict(found: Sequence[Compared]) -> str:
-    """One sentence: how many are within, and which are not."""
-    outside = [f"{one.configuration}: {one.name}" for one in found if not one.is_within]
-    inside = len(found) - len(outside)
-    said = f"{inside} of {len(found)} within {ALLOWED:.0%}, or the spread of the runs where that is larger"
-    return f"{said}; outside: {'; '.join(outside)}." if outside else f"{said}."
+    """One sentence: how many are within, which are not, and which could not be measured."""
+    measured = [one for one in found if one.measured]
+    outside = [one for one in measured if not one.is_within]
+    inside = len(measured) - len(outside)
+    parts = [
+        f"{inside} of {len(found)} within {ALLOWED:.0%}, or the spread of the runs where that is larger",
+        *([f"outside: {_names(outside)}"] if outside else []),
+    ]
+    missing = [one for one in found if not one.measured]
+    if missing:
+        parts.append(f"not measured, for arrivals came late: {_names(missing)}")
+    return f"{'; '.join(parts)}."
+
+
+def _names(found: Sequence[Compared]) -> str:
+    return "; ".join(f"{one.configuration}: {one.name}" for one in found)

@@ -149,6 +149,8 @@ class Stage:
                 "WAVE": str(lineup.wave),
                 "CLAIM_LIMIT": str(lineup.claim_limit),
                 "EMAIL_PORT": str(port),
+                # A connection for each thread, and for who looks.
+                "DATABASE_POOL_SIZE": str(max(20, lineup.concurrency + 4)),
                 "LATENCY_SECONDS": str(lineup.latency),
                 "DEVIATION_SECONDS": str(lineup.deviation),
             }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from resetdelivery.domain.rollout import EVERYBODY, ChannelMode, Position
 
 #: The audit trail has 255, and an override's reason stands there beside all that did not hold.
 _LONGEST_WHY = 140
+#: Web servers cut requests off after half a minute or so.
+_PATIENCE = dt.timedelta(seconds=15)
 _NO_NAMES = "It stays in the audit trail: no customer's name, address or number."
 
 
@@ -54,7 +57,7 @@ class PauseForm(RolloutForm):
     why = _why("Why paused", required=True)
 
     def carry_out(self, channels: Sequence[Channel], who: str) -> str:
-        done = pause(channels, who=who, why=self.cleaned_data["why"])
+        done = pause(channels, who=who, why=self.cleaned_data["why"], patience=_PATIENCE)
         return f"Paused: {', '.join(done)}." if done else "Nothing changed: it was paused already."
 
 

@@ -67,7 +67,7 @@ class Found:
     @property
     def all_hold(self) -> bool:
         """Whether the step needs no override."""
-        return all(finding.ok for finding in self.findings)
+        return not self.unseen and all(finding.ok for finding in self.findings)
 
 
 @_MAY_BE

@@ -17,8 +17,9 @@ class Admission:
     intent of which nothing was sent yet. Neither is for the person who asked: known and unknown
     accounts must look alike. ``legacy_channels`` are those that the caller's existing sender must
     send, to every account that the request means: named once, to the request that stored them, so
-    none on a replay or where it joined; none of those that a limit suppresses; with ``fallback``
-    all channels or none. Send after your own transaction has committed.
+    none on a replay or where it joined; none of those that a limit suppresses. With ``fallback`` one
+    sender has the whole chain: all channels or none, but for those that a limit suppresses. Send
+    after your own transaction has committed.
     """
 
     reference: uuid.UUID

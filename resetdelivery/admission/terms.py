@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -50,6 +50,12 @@ class Terms:
         """The intent's expiry, or sooner where the channel's own longest lifetime is shorter."""
         longest = self.now + self.settings.channel(channel).max_lifetime
         return min(self.expires_at, longest.replace(microsecond=0))
+
+    @sensitive_variables()
+    def reaches(self, ref: str, channels: Iterable[Channel]) -> bool:
+        """Whether there is such an account, and a reset on any of ``channels`` can get to it."""
+        account = self.accounts.get(ref)
+        return account is not None and account.usable and any(map(account.destination, channels))
 
     def digest_parts(self, ref: str) -> tuple[str, str, str]:
         """What the digest of an account is made of, known or not."""

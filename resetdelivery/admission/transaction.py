@@ -44,10 +44,12 @@ def admit(request: ResetRequest, *, using: str) -> Admission:
     """Store ``request`` as an intent, or find the one that it belongs to.
 
     A typed address that several accounts share gets an intent for each, as Django's own form
-    does; the answer is about the first, but for the channels of an existing sender, which it names
-    where any of them needs one. A row that the database refuses is
-    :class:`~resetdelivery.exceptions.StepFailed`: its own message would repeat the row. A lock
-    that is not to be had in time is :class:`~resetdelivery.exceptions.AccountBusy`.
+    does; the answer, and what a replay repeats of it, is about the first. It names the channels of an
+    existing sender where any of them needs one, and is then about one that does.
+
+    A row that the database refuses is :class:`~resetdelivery.exceptions.StepFailed`: its own message
+    would repeat the row. A lock that is not to be had in time is
+    :class:`~resetdelivery.exceptions.AccountBusy`.
     """
     failure: ResetDeliveryError
     try:
@@ -82,19 +84,31 @@ def _admit(request: ResetRequest, using: str) -> Admission:
         hold_open_intents(refs, using=using)
         terms = terms_of(request, refs, accounts, using, began)
         places = _find_places(terms, keys)
-        first = places[0]
-        remember_key(request, first.intent, now=terms.now, using=using)
+        answered = _answered(terms, places)
+        remember_key(request, answered.intent, now=terms.now, using=using)
         dispatch.hint_after_commit(
             [d for place in places for d in place.deliveries],
             joined=[d for place in places if place.coalesced for d in place.deliveries],
             using=using,
         )
     return Admission(
-        reference=first.intent.reference,
-        expires_at=first.intent.expires_at,
-        coalesced=first.coalesced,
+        reference=answered.intent.reference,
+        expires_at=answered.intent.expires_at,
+        coalesced=answered.coalesced,
         legacy_channels=_to_tell(terms, places),
     )
+
+
+def _answered(terms: Terms, places: list[Place]) -> Place:
+    """The place that the answer is about.
+
+    It is what an existing sender's report comes back with: that must meet a row it was told of, and
+    one that it could send if it could send any.
+    """
+    told = terms.legacy_channels()
+    new = [place for place in places if any(map(place.is_new_on, told))]
+    reached = [place for place in new if terms.reaches(place.intent.account_ref, told)]
+    return (reached or new or places)[0]
 
 
 def _to_tell(terms: Terms, places: list[Place]) -> tuple[Channel, ...]:

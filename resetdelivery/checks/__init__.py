@@ -114,6 +114,7 @@ W116   the collector of traces is another machine, not encrypted (only with ``--
 W117   ``FIRST_SLICE`` is everybody
 W118   ``ROLLOUT_WINDOW`` is longer than ``KEEP_MINUTES``
 W119   ``ROLLOUT_VERIFIED_FOR`` is longer than ``KEEP_AUDIT_ENTRIES``
+W120   the newest of ``PSEUDONYM_KEYS`` has an id that sorts first: slices of a rollout change
 W121   not all of ``MAX_ATTEMPTS`` fit into the shortest lifetime after a worker died
 W122   a lost hint is told again too late for the shortest lifetime
 =====  =================================================================================

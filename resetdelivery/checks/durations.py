@@ -13,7 +13,7 @@ from resetdelivery.checks.messages import TAG, error, settings_if_valid, warning
 from resetdelivery.conf import ChannelSettings, Settings
 from resetdelivery.decision_rule import mends, way_of
 from resetdelivery.decision_rule.mends import LONGEST_BY_POLICY
-from resetdelivery.decision_rule.terms import Way
+from resetdelivery.decision_rule.way import Way
 
 _SEE = "'manage.py delivery_budget --configured-only' shows each term."
 
@@ -74,12 +74,12 @@ def _rule_problems(settings: Settings, way: Way) -> Iterator[CheckMessage]:
     if way.worst.fitting < way.worst.tries:
         dead = " after a worker died with it" if way.recovers else ""
         text = f"{lives}: only {way.worst.fitting} of {way.max_attempts} attempts fit{dead}."
-        yield warning(121, text, _hint(settings, way, lambda changed: changed.holds))
+        yield warning(121, text, _hint(settings, way, lambda changed: changed.worst.all_fit))
     if way.recovers and way.lost_hint_seconds is not None and not _hint_is_told_again(way):
         text = (
             f"{lives}: no attempt fits after a hint was lost, which costs {_seconds(way.lost_hint_seconds)}."
         )
-        yield warning(122, text, f"Lower SWEEP_GRACE or SWEEP_INTERVAL, or raise {way.life.source}. {_SEE}")
+        yield warning(122, text, f"Lower SWEEP_GRACE, sweep more often, or raise {way.life.source}. {_SEE}")
 
 
 def _hint_is_told_again(way: Way) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.core.checks import CheckMessage, register
@@ -18,9 +18,11 @@ SHORTEST_WINDOW = dt.timedelta(minutes=1)
 
 @register(TAG)
 def check_rollout(**_: Any) -> list[CheckMessage]:
-    """E119, W117 to W119."""
+    """E119, W117 to W120."""
     settings = settings_if_valid()
-    return [] if settings is None else [*_errors(settings), *_warnings(settings)]
+    if settings is None:
+        return []
+    return [*_errors(settings), *_warnings(settings), *_key_ids(list(settings.pseudonym_keys))]
 
 
 def _errors(settings: Settings) -> Iterator[CheckMessage]:
@@ -54,3 +56,20 @@ def _warnings(settings: Settings) -> Iterator[CheckMessage]:
             f"KEEP_AUDIT_ENTRIES, {settings.keep_audit_entries}: the entry that it counts by goes before."
         )
         yield warning(119, text, f"Set ROLLOUT_VERIFIED_FOR to {settings.keep_audit_entries} or less.")
+
+
+def _key_ids(ids: Sequence[str]) -> Iterator[CheckMessage]:
+    if len(ids) > 1 and _newest_sorts_first(ids):
+        text = (
+            f"RESETDELIVERY['PSEUDONYM_KEYS'] has the ids {', '.join(map(repr, ids))}, and the newest seems "
+            "to sort first: slices of a rollout go by that key, so they change."
+        )
+        hint = "Give a new key an id that sorts after the others', as text: '10' is before '9'."
+        yield warning(120, text, hint)
+
+
+def _newest_sorts_first(ids: Sequence[str]) -> bool:
+    """Whether it looks so: by their numbers if all are numbers, else the newest is the one that signs."""
+    if all(one.isdecimal() for one in ids):
+        return min(ids) != min(ids, key=int)
+    return ids[0] == min(ids)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import connections, transaction
@@ -76,7 +76,7 @@ def claim(
 
     First those named by ``ids``, then rows that nobody was told of or that have been due for
     ``fill_after_seconds``. Rows that can no longer help are left to be expired; a paused channel
-    gives nothing, one that is being probed gives one row; the same where all providers of
+    gives nothing, one that is being probed gives one row, of ours; one as well where all providers of
     ``lineup`` rest. ``sender`` names the external workers that claim: they get no probe, so no
     ``probe_after_seconds`` either, and no row that only another provider may send again.
     """
@@ -85,16 +85,17 @@ def claim(
         most = limit if lineup is None else _within_circuits(connection, cursor, channel, limit, lineup)
         if most == 0:
             return []
-        allowed = control.claimable(connection, cursor, channel, most, probe_after_seconds)
+        ready = _ready(connection, channel, sender, useful_floor_seconds)
+        allowed = control.claimable(connection, cursor, channel, most, probe_after_seconds, ready)
         if allowed.limit == 0:
             return []
         taken = _take(
             connection,
             cursor,
-            (channel, sender),
+            replace(ready, sql=ready.sql + control.ASKS) if allowed.probe else ready,
             sorted(set(ids))[:limit],
             allowed.limit,
-            (useful_floor_seconds, fill_after_seconds, lease_seconds),
+            (fill_after_seconds, lease_seconds),
             owner,
         )
         return reload(cursor, taken, probe=allowed.probe or most < limit)
@@ -115,27 +116,23 @@ _Taken = dict[int, dt.datetime]
 def _take(
     connection: BaseDatabaseWrapper,
     cursor: CursorWrapper,
-    of: tuple[Channel, str],
+    ready: control.Ready,
     ids: Sequence[int],
     limit: int,
-    seconds: tuple[float, float, float],
+    seconds: tuple[float, float],
     owner: str,
 ) -> _Taken:
     """The one claiming statement: ids taken, and when."""
-    channel, sender = of
-    useful_floor, fill_after, lease = seconds
-    may_send, who = _may_send(channel, sender)
+    fill_after, lease = seconds
     now, after, lock = now_sql(connection), after_sql(connection), lock_sql(connection, "skip")
-    # The state is a literal, or the planner would not use the partial index.
-    ready = f"channel = %s AND state = 'pending' AND due_at <= {now} AND expires_at >= {after}{may_send}"
     # MATERIALIZED: the planner may run a plain LIMIT subquery twice and take more rows than that.
     cursor.execute(
         f"""
         WITH named AS MATERIALIZED (
-            SELECT id FROM {DELIVERY} WHERE {ready} AND id IN ({marks(ids)})
+            SELECT id FROM {DELIVERY} WHERE {ready.sql} AND id IN ({marks(ids)})
             ORDER BY expires_at, id LIMIT %s {lock}
         ), filled AS MATERIALIZED (
-            SELECT id FROM {DELIVERY} WHERE {ready} AND (hinted_at IS NULL OR due_at <= {after})
+            SELECT id FROM {DELIVERY} WHERE {ready.sql} AND (hinted_at IS NULL OR due_at <= {after})
                 AND id NOT IN (SELECT id FROM named)
             ORDER BY expires_at, id LIMIT %s - (SELECT count(*) FROM named) {lock}
         )
@@ -145,12 +142,24 @@ def _take(
         RETURNING id, {now}
         """,
         [
-            *(channel.value, useful_floor, *who, *ids, limit),
-            *(channel.value, useful_floor, *who, -fill_after, limit),
+            *(*ready.params, *ids, limit),
+            *(*ready.params, -fill_after, limit),
             *(owner, lease),
         ],
     )
     return {row_id: as_datetime(moment) for row_id, moment in cursor.fetchall()}
+
+
+def _ready(
+    connection: BaseDatabaseWrapper, channel: Channel, sender: str, useful_floor_seconds: float
+) -> control.Ready:
+    may_send, who = _may_send(channel, sender)
+    now, after = now_sql(connection), after_sql(connection)
+    return control.Ready(
+        # The state is a literal, or the planner would not use the partial index.
+        sql=f"channel = %s AND state = 'pending' AND due_at <= {now} AND expires_at >= {after}{may_send}",
+        params=(channel.value, useful_floor_seconds, *who),
+    )
 
 
 def _may_send(channel: Channel, sender: str) -> tuple[str, Sequence[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,19 @@ from notifications.channels import Channel
 from resetdelivery.claims.sql import CONTROL, DELIVERY, lock_sql
 from resetdelivery.clock import after_sql, now_sql
 from resetdelivery.domain.external import OWNERS
+from resetdelivery.domain.states import Authority
 from resetdelivery.models import ChannelControl
+
+#: A condition on rows: a provider is asked for them. A shadow would show nothing.
+ASKS = f" AND authority = '{Authority.PIPELINE}'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """The condition on a channel's rows that may be claimed now, in SQL, and its parameters."""
+
+    sql: str
+    params: Sequence[str | float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,17 +42,19 @@ def claimable(
     channel: Channel,
     limit: int,
     probe_after_seconds: float | None,
+    ready: Ready,
 ) -> Allowance:
     """What may be claimed of the channel now: nothing while paused, one row while probed.
 
-    Without ``probe_after_seconds`` nothing in both cases: the probe is somebody else's.
+    Without ``probe_after_seconds`` nothing in both cases: the probe is somebody else's. Nor is there
+    one without a row of ours among those that are ``ready``.
     """
     paused, probing, probe_due = _read(connection, cursor, channel)
     if not paused and not probing:
         return Allowance(limit=limit)
     if probe_after_seconds is None or (paused and not probe_due):
         return Allowance(limit=0)
-    return Allowance(limit=_probe(connection, cursor, channel, probe_after_seconds), probe=True)
+    return Allowance(limit=_probe(connection, cursor, channel, probe_after_seconds, ready), probe=True)
 
 
 def _read(
@@ -59,9 +74,13 @@ def _read(
 
 
 def _probe(
-    connection: BaseDatabaseWrapper, cursor: CursorWrapper, channel: Channel, probe_after_seconds: float
+    connection: BaseDatabaseWrapper,
+    cursor: CursorWrapper,
+    channel: Channel,
+    probe_after_seconds: float,
+    ready: Ready,
 ) -> int:
-    """Let one row through if nobody else's probe is under way.
+    """Let one row through if nobody else's probe is under way, and there is one that asks a provider.
 
     What a worker outside holds is no probe: it goes to another provider.
     """
@@ -75,8 +94,9 @@ def _probe(
                 SELECT 1 FROM {DELIVERY} d
                 WHERE d.channel = {CONTROL}.channel AND d.state IN ('leased', 'submitting')
                     AND d.lease_owner NOT LIKE %s)
+            AND EXISTS (SELECT 1 FROM {DELIVERY} WHERE {ready.sql}{ASKS})
         """,
-        [probe_after_seconds, channel.value, OWNERS],
+        [probe_after_seconds, channel.value, OWNERS, *ready.params],
     )
     return int(cursor.rowcount)
 

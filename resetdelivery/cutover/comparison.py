@@ -9,13 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import router
-from django.db.models import Count, Q
+from django.db.models import BooleanField, Count, Exists, OuterRef, Q
+from django.db.models.expressions import ExpressionWrapper
 
 from resetdelivery.conf import get_settings
-from resetdelivery.domain.comparison import OPEN, Comparison, Pair
+from resetdelivery.domain.comparison import (
+    NOT_EXPECTED,
+    OPEN,
+    UNTOLD,
+    Comparison,
+    Pair,
+)
+from resetdelivery.domain.reasons import CancelReason
 from resetdelivery.domain.states import FINISHED_STATES, HELD_STATES, IDLE_STATES, Authority
 from resetdelivery.domain.telemetry import CountedEvent
-from resetdelivery.models import Delivery, EventMinute
+from resetdelivery.models import Delivery, EventMinute, IdempotencyKey
 from resetdelivery.reconciliation.snapshot import Snapshot, snapshot
 from resetdelivery.telemetry import tallies
 
@@ -99,23 +107,43 @@ def _pairs(at: Snapshot) -> Mapping[str, Sequence[Pair]]:
     From rows: a report may come before our ending does, and would be set beside none in the counts.
     """
     others = Delivery.objects.using(at.connection.alias).exclude(authority=Authority.PIPELINE)
+    others = others.annotate(unanswered=ExpressionWrapper(_unanswered(at), output_field=BooleanField()))
     ended = others.filter(finished_at__gte=at.since, finished_at__lt=at.until)
     # Apart, as each has a partial index of its own.
     still_open = [others.filter(state__in=states) for states in (IDLE_STATES, HELD_STATES)]
     found: dict[str, Counter[tuple[str, str, str]]] = defaultdict(Counter)
     for rows in (ended, *still_open):
-        for row in rows.values("channel", "state", "reason", "legacy_outcome").annotate(number=Count("pk")):
+        for row in rows.values(*_BY).annotate(number=Count("pk")):
             found[row["channel"]][_ours(row)] += row["number"]
     return defaultdict(tuple, {channel: _sorted(numbers) for channel, numbers in found.items()})
+
+
+_BY = ("channel", "state", "reason", "legacy_outcome", "suppressed", "unanswered")
+
+
+def _unanswered(at: Snapshot) -> Q:
+    """Whether no answer named the delivery's intent, so that nobody can report of it.
+
+    Of accounts that share an address only one is answered, and what a verification strands is
+    nobody's. An answered intent has a key; as long as keys are kept, which is the limit of this.
+    """
+    keys = IdempotencyKey.objects.using(at.connection.alias).filter(intent=OuterRef("intent_id"))
+    kept = Q(intent__created_at__gt=at.now - get_settings().keep_idempotency_keys)
+    return kept & Q(~Exists(keys))
 
 
 def _ours(row: Mapping[str, Any]) -> tuple[str, str, str]:
     finished = row["state"] in FINISHED_STATES
     return (
         row["state"] if finished else OPEN,
-        row["legacy_outcome"],
+        row["legacy_outcome"] or (NOT_EXPECTED if _is_not_expected(row) else UNTOLD),
         row["reason"] if finished else "",
     )
+
+
+def _is_not_expected(row: Mapping[str, Any]) -> bool:
+    over_a_limit = row["suppressed"] or row["reason"] == CancelReason.ACCOUNT_LIMIT
+    return bool(row["unanswered"] or over_a_limit)
 
 
 def _sorted(numbers: Counter[tuple[str, str, str]]) -> tuple[Pair, ...]:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from django.db import OperationalError, connections
-from django.db.models import Max, Sum
+from django.db import Error, connections
+from django.db.models import Max, Min, Q, Sum
 
 from notifications.channels import Channel
+from notifications.outcome import OutcomeKind
 from resetdelivery.clock import database_now
 from resetdelivery.conf import Recovery, Settings, get_settings
 from resetdelivery.decision_rule.terms import life_of
 from resetdelivery.domain.health import FAILING, HealthReason
 from resetdelivery.domain.quantiles import quantile
-from resetdelivery.domain.reasons import DeliveryReason
+from resetdelivery.domain.reasons import CancelReason, DeliveryReason, SuppressReason
 from resetdelivery.domain.rollout import (
     EVERYBODY,
+    SWEPT_HERE,
     ChannelMode,
     Facts,
     Position,
@@ -38,15 +42,26 @@ from resetdelivery.exceptions import ResetDeliveryError
 from resetdelivery.models import AuditEntry, ChannelControl, EventMinute
 from resetdelivery.telemetry.health import ChannelHealth, DeliveryHealth, delivery_health
 from resetdelivery.telemetry.health_rows import read_ended
+from resetdelivery.telemetry.time_limit import time_limit
 
 
 class NothingSeen(ResetDeliveryError):
     """The numbers that a step forward asks for cannot be read."""
 
 
-#: Reasons of a channel's health that stand against trusting it with more; pauses are looked at apart.
+#: Reasons of health that stand against trusting us with more; pauses are looked at apart.
 AGAINST = (FAILING | {HealthReason.FEW_ACCEPTED, HealthReason.EXPIRING}) - {HealthReason.PAUSED_MISCONFIGURED}
 
+#: Why shadows ended as nobody should have got anything: those stand against no step.
+_FOR_NOBODY = frozenset(
+    {
+        *CancelReason,
+        *(reason for reason in SuppressReason if reason),
+        *(DeliveryReason.UNKNOWN_ACCOUNT, DeliveryReason.ACCOUNT_CHANGED, DeliveryReason.ACCOUNT_INACTIVE),
+        *(DeliveryReason.NO_DESTINATION, DeliveryReason.NOT_NEEDED),
+        *(DeliveryReason.SMS_PREFIX_LIMIT, DeliveryReason.SMS_BUDGET_SPENT),
+    }
+)
 _EVENTS = (
     *(CountedEvent.ADMITTED, CountedEvent.SHADOW_FINISHED),
     *(CountedEvent.SHADOW_REFUSED, CountedEvent.SHADOW_DELAY),
@@ -59,12 +74,13 @@ _Counted = Mapping[tuple[str, str], int]
 class Seen:
     """One channel as it is now, and what was counted of it within the rules' window.
 
-    ``admitted`` by authority, ``shadowed`` by ending; ``verified``: by value of ``RECOVERY`` when.
+    ``health``: reasons of the installation and of the channel. ``admitted`` by authority, ``shadowed``
+    by ending; ``verified``: by value of ``RECOVERY`` when.
     """
 
     control: ChannelControl
     facts: Facts
-    health: ChannelHealth
+    health: tuple[HealthReason, ...]
     admitted: Mapping[str, int]
     shadowed: Mapping[str, int]
     verified: Mapping[str, dt.datetime]
@@ -106,7 +122,30 @@ class _Rows:
     controls: Mapping[str, ChannelControl]
     counted: Mapping[str, _Counted]
     delays: Mapping[str, Sequence[int]]
-    verified: Mapping[str, dt.datetime]
+    verified: Mapping[str, _Verified]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verified:
+    """When one value of ``RECOVERY`` was last verified; first and last by a sweep of beat or the poller."""
+
+    last: dt.datetime
+    first_swept: dt.datetime | None
+    last_swept: dt.datetime | None
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Turns whatever the database says inside into :class:`NothingSeen`."""
+    try:
+        yield
+    except Error as error:
+        # Its text may hold the database's address.
+        raise NothingSeen(
+            f"The database did not tell in time how delivery is doing ({type(error).__name__}). Try again, "
+            "with a longer RESETDELIVERY['SCRAPE_TIMEOUT'] if need be; going back, pausing and an override "
+            "work without."
+        ) from None
 
 
 def look(*, using: str) -> dict[Channel, Seen]:
@@ -115,27 +154,23 @@ def look(*, using: str) -> dict[Channel, Seen]:
     Raises :class:`NothingSeen`.
     """
     settings = get_settings()
-    rows = _rows(settings, using)
+    with reading():
+        rows = _rows(settings, using)
     return {one.numbers.channel: _seen(one, rows, settings) for one in rows.health.channels}
 
 
 def _rows(settings: Settings, using: str) -> _Rows:
-    try:
-        health = delivery_health(settings.rollout_window, using=using)
-    except OperationalError as error:
-        # Its text may hold the database's address.
-        raise NothingSeen(
-            f"The database did not tell in time how delivery is doing ({type(error).__name__}). Try again, "
-            "with a longer RESETDELIVERY['SCRAPE_TIMEOUT'] if need be; going back and pausing work without."
-        ) from None
-    return _Rows(
-        now=database_now(connections[using]),
-        health=health,
-        controls={control.channel: control for control in ChannelControl.objects.using(using)},
-        counted=_counted(health.counted_from, using),
-        delays=_delays(health.counted_from, using),
-        verified=_verified(using),
-    )
+    health = delivery_health(settings.rollout_window, using=using)
+    connection = connections[using]
+    with time_limit(connection, settings.scrape_timeout.total_seconds()):
+        return _Rows(
+            now=database_now(connection),
+            health=health,
+            controls={control.channel: control for control in ChannelControl.objects.using(using)},
+            counted=_counted(health.counted_from, using),
+            delays=_delays(health.counted_from, using),
+            verified=_verified(using),
+        )
 
 
 def _counted(since: dt.datetime, using: str) -> Mapping[str, _Counted]:
@@ -155,9 +190,17 @@ def _delays(since: dt.datetime, using: str) -> Mapping[str, Sequence[int]]:
     return found
 
 
-def _verified(using: str) -> Mapping[str, dt.datetime]:
+def _verified(using: str) -> Mapping[str, _Verified]:
+    """By the audit trail's target."""
     entries = AuditEntry.objects.using(using).filter(action=RolloutAction.VERIFIED)
-    return dict(entries.values_list("target").annotate(Max("at")).order_by())
+    by_itself = ~Q(why__endswith=SWEPT_HERE)
+    found = entries.values_list("target").annotate(
+        Max("at"), first=Min("at", filter=by_itself), last=Max("at", filter=by_itself)
+    )
+    return {
+        target: _Verified(last=last, first_swept=first_swept, last_swept=last_swept)
+        for target, last, first_swept, last_swept in found.order_by()
+    }
 
 
 def _seen(one: ChannelHealth, rows: _Rows, settings: Settings) -> Seen:
@@ -166,29 +209,48 @@ def _seen(one: ChannelHealth, rows: _Rows, settings: Settings) -> Seen:
     counted = rows.counted.get(channel.value, {})
     targets = {recovery.value: verified_target(channel, recovery) for recovery in Recovery}
     verified = {name: rows.verified[target] for name, target in targets.items() if target in rows.verified}
-    delays = summed(rows.delays.get(channel.value, ()), _shadow_delays(counted))
-    shadowed = _by_label(counted, CountedEvent.SHADOW_FINISHED)
+    health = (*rows.health.reasons, *one.reasons)
     return Seen(
         control=control,
         facts=Facts(
             paused=is_paused(control),
-            recovery=settings.recovery,
-            verified_seconds={name: (rows.now - at).total_seconds() for name, at in verified.items()},
-            would_send=shadowed.get(Ending.SHADOWED, 0),
-            unsent=_unsent(counted),
-            delays=sum(delays),
-            delay_p95_seconds=quantile(0.95, delays, QUEUE_DELAY_SECONDS),
-            oldest_due_seconds=_oldest(one),
+            **_of_recovery(verified, rows.now, settings.recovery),
+            **_of_deliveries(one, counted, rows.delays.get(channel.value, ())),
             lifetime_seconds=life_of(settings, channel).seconds,
-            failing=tuple(reason.value for reason in one.reasons if reason in AGAINST),
+            failing=tuple(reason.value for reason in health if reason in AGAINST),
             counted_seconds=rows.health.rollup_age_seconds,
-            counts_stale=HealthReason.COUNTS_STALE in rows.health.reasons,
+            counts_stale=HealthReason.COUNTS_STALE in health,
         ),
-        health=one,
+        health=health,
         admitted=_by_label(counted, CountedEvent.ADMITTED),
-        shadowed=shadowed,
-        verified=verified,
+        shadowed=_by_label(counted, CountedEvent.SHADOW_FINISHED),
+        verified={name: found.last for name, found in verified.items()},
     )
+
+
+def _of_recovery(verified: Mapping[str, _Verified], now: dt.datetime, recovery: Recovery) -> dict[str, Any]:
+    def ages(moments: Mapping[str, dt.datetime | None]) -> dict[str, float]:
+        return {name: (now - at).total_seconds() for name, at in moments.items() if at}
+
+    first = ages({name: found.first_swept for name, found in verified.items()})
+    return {
+        "recovery": recovery.value,
+        "verified_seconds": ages({name: found.last for name, found in verified.items()}),
+        "swept_seconds": ages({name: found.last_swept for name, found in verified.items()}),
+        "observed_seconds": first.get(Recovery.OBSERVE.value),
+    }
+
+
+def _of_deliveries(one: ChannelHealth, counted: _Counted, of_ours: Sequence[int]) -> dict[str, Any]:
+    delays = summed(of_ours, _shadow_delays(counted))
+    return {
+        "would_send": counted.get((CountedEvent.SHADOW_FINISHED, Ending.SHADOWED), 0),
+        "unsent": _unsent(counted),
+        "accepted": one.numbers.attempts[OutcomeKind.ACCEPTED],
+        "delays": sum(delays),
+        "delay_p95_seconds": quantile(0.95, delays, QUEUE_DELAY_SECONDS),
+        "oldest_due_seconds": _oldest(one),
+    }
 
 
 def _oldest(one: ChannelHealth) -> float | None:
@@ -210,8 +272,6 @@ def _shadow_delays(counted: _Counted) -> Sequence[int]:
 
 
 def _unsent(counted: _Counted) -> int:
-    """Shadows that expired or failed. Who has no address or number would get nothing from anybody."""
-    ended = _by_label(counted, CountedEvent.SHADOW_FINISHED)
+    """Shadows that expired or failed though somebody should have got them, by their reasons."""
     refused = _by_label(counted, CountedEvent.SHADOW_REFUSED)
-    missing = refused.get(DeliveryReason.NO_DESTINATION, 0)
-    return ended.get(Ending.EXPIRED, 0) + max(ended.get(Ending.FAILED, 0) - missing, 0)
+    return sum(number for reason, number in refused.items() if reason not in _FOR_NOBODY)

@@ -13,16 +13,17 @@ from resetdelivery.conf import get_settings
 from resetdelivery.cutover import facts
 from resetdelivery.cutover.facts import Seen
 from resetdelivery.domain.health import HealthReason, Verdict
+from resetdelivery.domain.preconditions import findings
 from resetdelivery.domain.reasons import PauseReason
 from resetdelivery.domain.rollout import (
     Finding,
     Position,
     RolloutAction,
     Rules,
-    findings,
     next_position,
     next_step,
 )
+from resetdelivery.domain.verdict import verdict_of
 from resetdelivery.models import AuditEntry, ChannelControl
 
 
@@ -34,7 +35,8 @@ class ChannelStatus:
     an operator's pause. ``verified``: by value of ``RECOVERY`` when it was last shown to work;
     ``recovery`` is its value now. ``admitted`` is by authority; ``shadowed`` by ending: the ones called
     ``shadowed`` would have been sent. ``delay_p95_seconds`` is of ``delays`` deliveries, ours and
-    shadowed; ``None`` for none, or above all buckets. ``next_position`` is the next step forward, ``None``
+    shadowed; ``None`` for none, or above all buckets. ``verdict`` is of ``reasons``: the installation's
+    and the channel's. ``next_position`` is the next step forward, ``None``
     where all is ours, ``next_findings`` what it asks for, and ``next_step`` the arguments of
     ``manage.py`` that come next (maybe others before it; empty where all is ours).
     """
@@ -69,7 +71,8 @@ def status(*, using: str | None = None) -> tuple[ChannelStatus, ...]:
     """
     alias = using or router.db_for_write(ChannelControl)
     rules, seen = facts.rules(), facts.look(using=alias)
-    return tuple(_status(channel, seen[channel], rules, alias) for channel in sorted(seen))
+    with facts.reading():
+        return tuple(_status(channel, seen[channel], rules, alias) for channel in sorted(seen))
 
 
 def history(*, limit: int = 50, using: str | None = None) -> list[AuditEntry]:
@@ -99,8 +102,8 @@ def _status(channel: Channel, seen: Seen, rules: Rules, using: str) -> ChannelSt
         delays=seen.facts.delays,
         delay_p95_seconds=seen.facts.delay_p95_seconds,
         lifetime_seconds=seen.facts.lifetime_seconds,
-        verdict=seen.health.verdict,
-        reasons=seen.health.reasons,
+        verdict=verdict_of(seen.health),
+        reasons=seen.health,
         next_position=then,
         next_findings=findings(now, then, seen.facts, rules) if then else (),
         next_step=next_step(channel.value, now, seen.facts, rules),

@@ -5,19 +5,22 @@ A delivery has its sender from its admission on. A step changes what is admitted
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime as dt
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from django.db import OperationalError, connections, router, transaction
+from django.db import connections, router, transaction
 
 from notifications.channels import Channel
 from resetdelivery import audit, dispatch
-from resetdelivery.account_locks import is_lock_timeout
-from resetdelivery.claims.sql import CONTROL
 from resetdelivery.clock import database_now
 from resetdelivery.conf import Dispatch, get_settings
 from resetdelivery.cutover import facts
-from resetdelivery.cutover.facts import is_paused, position
+from resetdelivery.cutover.facts import NothingSeen, is_paused, position
+from resetdelivery.cutover.turns import PATIENCE, insist, turn
+from resetdelivery.cutover.turns import ChannelsBusy as ChannelsBusy  # also for those who import it here
+from resetdelivery.domain.preconditions import findings, nothing_seen
 from resetdelivery.domain.reasons import PauseReason
 from resetdelivery.domain.rollout import (
     EVERYBODY,
@@ -26,7 +29,6 @@ from resetdelivery.domain.rollout import (
     Finding,
     Position,
     RolloutAction,
-    findings,
 )
 from resetdelivery.domain.states import DeliveryState
 from resetdelivery.exceptions import ResetDeliveryError
@@ -37,16 +39,6 @@ _LONGEST_WHY = AuditEntry._meta.get_field("why").max_length or 0
 
 class InvalidStep(ResetDeliveryError, ValueError):
     """A step that there is none of, or one without the reason that it needs; nothing was changed."""
-
-
-class ChannelsBusy(ResetDeliveryError):
-    """Somebody held the channels for longer than PostgreSQL's lock_timeout; nothing was changed."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Somebody holds the channels for longer than lock_timeout allows; nothing was changed. Do it "
-            "again: a process that hangs is cut off by idle_in_transaction_session_timeout."
-        )
 
 
 class StepRefused(ResetDeliveryError):
@@ -93,9 +85,10 @@ def change(
 ) -> Changed:
     """Set a channel's mode (a value of ChannelMode) and slice (1 to 1000), for what is admitted next.
 
-    A step back is never refused. A step forward asks for :func:`~resetdelivery.domain.rollout.findings`;
-    with ``override``, which needs ``why``, it is made all the same, and the audit entry names those that
-    failed. A slice is a matter of live channels: the other modes are for all accounts.
+    A step back is never refused. A step forward asks for
+    :func:`~resetdelivery.domain.preconditions.findings`; with ``override``, which needs ``why``, it is
+    made all the same, also where nothing can be seen, and the audit entry names what failed. A slice is
+    a matter of live channels: the other modes are for all accounts.
 
     Raises :class:`StepRefused`, :class:`InvalidStep`, :class:`ChannelsBusy`,
     :class:`~resetdelivery.cutover.facts.NothingSeen` and :class:`~resetdelivery.audit.InvalidAuditEntry`.
@@ -108,9 +101,8 @@ def change(
     # Not under the lock, which workers would wait for. Back asks for nothing, and so works also while
     # the numbers cannot be read.
     forward = wanted.is_beyond(position(_control(channel, alias)))
-    seen = _facts(channel, alias) if forward else None
-    with transaction.atomic(using=alias):
-        (control,) = _locked([channel], alias)
+    seen = _seen(channel, alias, override=override) if forward else None
+    with turn([channel], using=alias) as (control,):
         before = position(control)
         found = _found(control, wanted, seen)
         if before != wanted:
@@ -130,20 +122,31 @@ def change(
 
 
 def pause(
-    channels: Sequence[Channel], *, who: str, why: str, using: str | None = None
+    channels: Sequence[Channel],
+    *,
+    who: str,
+    why: str,
+    patience: dt.timedelta = PATIENCE,
+    on_wait: Callable[[], object] = lambda: None,
+    using: str | None = None,
 ) -> tuple[Channel, ...]:
     """Pause ``channels`` until they are resumed; those that no operator had paused already.
 
     Returns once everything that was being marked is on record; nothing is marked after it. What is on
-    record may still be sent, and what waits still expires.
+    record may still be sent, and what waits still expires. While somebody holds the channels it is tried
+    again for as long as ``patience`` says; ``on_wait`` is called once when that begins.
 
     Raises :class:`InvalidStep`, :class:`ChannelsBusy` and :class:`~resetdelivery.audit.InvalidAuditEntry`.
     """
     alias = using or router.db_for_write(ChannelControl)
     if not why.strip():
         raise InvalidStep("A pause needs a reason: why, for whoever finds the channel paused.")
-    with transaction.atomic(using=alias):
-        open_ones = [c for c in _locked(channels, alias) if not _is_paused_by_operator(c)]
+    return insist(partial(_pause, channels, who, why, alias), patience=patience, on_wait=on_wait)
+
+
+def _pause(channels: Sequence[Channel], who: str, why: str, alias: str) -> tuple[Channel, ...]:
+    with turn(channels, using=alias) as rows:
+        open_ones = [control for control in rows if not _is_paused_by_operator(control)]
         for control in open_ones:
             _set_pause(control, paused=True, using=alias)
             audit.record(who=who, action=RolloutAction.PAUSE, target=control.channel, why=why, using=alias)
@@ -160,8 +163,8 @@ def resume(
     Raises :class:`ChannelsBusy` and :class:`~resetdelivery.audit.InvalidAuditEntry`.
     """
     alias = using or router.db_for_write(ChannelControl)
-    with transaction.atomic(using=alias):
-        paused = [control for control in _locked(channels, alias) if is_paused(control)]
+    with turn(channels, using=alias) as rows:
+        paused = [control for control in rows if is_paused(control)]
         for control in paused:
             _set_pause(control, paused=False, using=alias)
             audit.record(who=who, action=RolloutAction.RESUME, target=control.channel, why=why, using=alias)
@@ -189,41 +192,27 @@ def _facts(channel: Channel, using: str) -> Facts:
     return facts.look(using=using)[channel].facts
 
 
-def _found(control: ChannelControl, wanted: Position, seen: Facts | None) -> tuple[Finding, ...]:
+def _seen(channel: Channel, using: str, *, override: bool) -> Facts | NothingSeen:
+    try:
+        return _facts(channel, using)
+    except NothingSeen as nothing:
+        if not override:
+            raise
+        return nothing
+
+
+def _found(
+    control: ChannelControl, wanted: Position, seen: Facts | NothingSeen | None
+) -> tuple[Finding, ...]:
     """By position and pause of the locked row: they may have changed since the rest was read."""
     before = position(control)
     if not wanted.is_beyond(before):
         return ()
     if seen is None:
         raise InvalidStep("Somebody else moved the channel back just now. Look at it again.")
+    if isinstance(seen, NothingSeen):
+        return (nothing_seen(),)
     return findings(before, wanted, replace(seen, paused=is_paused(control)), facts.rules())
-
-
-def _locked(channels: Sequence[Channel], using: str) -> list[ChannelControl]:
-    """The rows of ``channels``, made where there are none, and locked in one order."""
-    names = sorted({channel.value for channel in channels})
-    rows = ChannelControl.objects.using(using)
-    _take_turn(using)
-    rows.bulk_create([ChannelControl(channel=name) for name in names], ignore_conflicts=True)
-    return list(rows.select_for_update(no_key=True).filter(channel__in=names).order_by("channel"))
-
-
-def _take_turn(using: str) -> None:
-    """Let what is being marked come to its end, and nothing new begin until the commit.
-
-    Workers that mark share a row's lock, and PostgreSQL lets new ones share it past somebody who waits to
-    change the row: with enough of them for ever. Waiting for a table's lock has an order.
-    """
-    connection = connections[using]
-    if connection.vendor != "postgresql":
-        return  # One writer at a time: this transaction is it.
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"LOCK TABLE {CONTROL} IN EXCLUSIVE MODE")
-    except OperationalError as error:
-        if not is_lock_timeout(error):
-            raise
-        raise ChannelsBusy from None
 
 
 def _is_paused_by_operator(control: ChannelControl) -> bool:

@@ -10,8 +10,9 @@ import datetime as dt
 import secrets
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from django.db import OperationalError, connections, transaction
 from django.views.decorators.debug import sensitive_variables
@@ -133,11 +134,22 @@ class Strand:
     def end(self) -> None:
         """Cancel what is open, and give back what is still held from here.
 
-        What another worker holds ends with that worker, or with the sweep.
+        What another worker holds ends with that worker, or with the sweep. An error on the way keeps
+        nothing else from its end; the first one is raised then.
         """
-        for row in self.made:
-            request_intent_cancel(intent_id=row.intent_id, reason=CancelReason.WITHDRAWN, using=self.using)
-        release(self._held, using=self.using)
+        ends: list[Callable[[], object]] = [partial(self._cancel, row) for row in self.made]
+        ends.append(partial(release, self._held, using=self.using))
+        failures: list[Exception] = []
+        for end in ends:
+            try:
+                end()
+            except Exception as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def _cancel(self, row: Stranded) -> None:
+        request_intent_cancel(intent_id=row.intent_id, reason=CancelReason.WITHDRAWN, using=self.using)
 
     def open(self) -> int:
         """How many of the rows are not at their end."""

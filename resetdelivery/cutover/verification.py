@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from django.db import router, transaction
@@ -85,8 +86,12 @@ def verify(
     try:
         _strand(strand, number, account_ref, sweep_here=sweep_here)
         findings = watch.observed() if mode is Recovery.OBSERVE else watch.swept()
-    finally:
-        strand.end()
+    except BaseException:
+        # What went wrong first is what is told.
+        with suppress(Exception):
+            strand.end()
+        raise
+    strand.end()
     findings = (*findings, _left_open(strand))
     verification = Verification(
         channel=channel, recovery=mode, courses=tuple(watch.courses), findings=findings

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from resetdelivery.decision_rule.rule import ChannelRule, DecisionRule
-from resetdelivery.decision_rule.terms import Way
+from resetdelivery.decision_rule.way import Way
 from resetdelivery.domain.decision_rule import Course
 
 
@@ -30,6 +30,7 @@ def _channel(one: ChannelRule) -> dict[str, Any]:
     way = one.way
     return {
         **_summary(way),
+        "holds": one.holds,
         "channel": way.channel.value,
         "shortest_life_seconds": way.life.seconds,
         "shortest_life_from": way.life.source,
@@ -41,8 +42,16 @@ def _channel(one: ChannelRule) -> dict[str, Any]:
         },
         "attempts": [
             {"attempt": n, "normal": _times(way.normal, n), "worst": _times(way.worst, n)}
-            for n in range(1, way.worst.tries + 1)
+            for n in way.worst.shown
         ],
+        "as_fallback": way.fallback
+        and {
+            "behind": way.fallback.behind,
+            "seconds": way.fallback.seconds,
+            "fitting": way.fallback.worst.fitting,
+            "waited": one.waited,
+        },
+        "expired_before_an_attempt": one.untried and asdict(one.untried),
         "mends": [asdict(mend) for mend in one.mends],
         "other_boundaries": [_summary(other) for other in one.others],
     }

@@ -9,20 +9,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connections
-from django.db.models import DurationField, ExpressionWrapper, F, Min
+from django.db.models import DurationField, Exists, ExpressionWrapper, F, Min, OuterRef, Q
 
 from notifications.channels import Channel
 from notifications.outcome import OutcomeKind
 from resetdelivery.clock import database_now
 from resetdelivery.domain.quantiles import quantile
-from resetdelivery.domain.states import IntentKind
+from resetdelivery.domain.states import Authority, DeliveryState, IntentKind
 from resetdelivery.domain.telemetry import DURATION_SECONDS, QUEUE_DELAY_SECONDS, summed
-from resetdelivery.models import Attempt, OutcomeMinute, ResetIntent
+from resetdelivery.models import Attempt, Delivery, OutcomeMinute, ResetIntent
 from resetdelivery.telemetry.minutes import minute_of
 from resetdelivery.telemetry.time_limit import time_limit
 
 #: Of rows that are looked at one by one: the newest ones.
 NEWEST = 10_000
+#: The share that may expire before an attempt: the one that p99 leaves out, too.
+MOST_UNTRIED = 0.01
 #: All statements together.
 TIME_LIMIT_SECONDS = 60.0
 
@@ -37,17 +39,33 @@ class Percentiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Untried:
+    """Deliveries that expired before an attempt, which no percentile knows, ``of`` those that were due."""
+
+    number: int
+    of: int
+
+    @property
+    def is_too_many(self) -> bool:
+        """Whether it is more than a percentile at 99 leaves out."""
+        return self.number > MOST_UNTRIED * self.of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """What was measured since ``since``; nothing where there is nothing to measure.
 
-    ``admission`` is of the whole transaction (kept where traces are on), ``shortest_life_seconds`` the
-    shortest life that was asked for. By channel: ``pickup`` from due until the attempt is on record,
+    ``admission`` is of the whole transaction (kept where traces are on). By channel: ``shortest_life``
+    the shortest that was asked for, in seconds, ``waited`` how many deliveries had to wait for other
+    channels, ``untried`` what expired before an attempt, ``pickup`` from due until the attempt is on record,
     ``claim`` from the claim until then, ``latency`` of the provider's answer where it accepted.
     """
 
     since: dt.datetime | None = None
-    shortest_life_seconds: float | None = None
     admission: Percentiles | None = None
+    shortest_life: Mapping[Channel, float | None] = field(default_factory=dict)
+    waited: Mapping[Channel, int] = field(default_factory=dict)
+    untried: Mapping[Channel, Untried] = field(default_factory=dict)
     pickup: Mapping[Channel, Percentiles | None] = field(default_factory=dict)
     claim: Mapping[Channel, Percentiles | None] = field(default_factory=dict)
     latency: Mapping[Channel, Percentiles | None] = field(default_factory=dict)
@@ -63,8 +81,10 @@ def measure(window: dt.timedelta, channels: Sequence[Channel], *, using: str) ->
         since = minute_of(database_now(connection) - window)
         return Measured(
             since=since,
-            shortest_life_seconds=_shortest_life(since, using),
             admission=_admission(since, using),
+            shortest_life={c: _shortest_life(c, since, using) for c in channels},
+            waited={c: _waited(c, since, using) for c in channels},
+            untried={c: _untried(c, since, using) for c in channels},
             pickup={
                 c: _counted(c, since, using, "queue_delay_counts", QUEUE_DELAY_SECONDS) for c in channels
             },
@@ -78,12 +98,32 @@ def measure(window: dt.timedelta, channels: Sequence[Channel], *, using: str) ->
         )
 
 
-def _shortest_life(since: dt.datetime, using: str) -> float | None:
+def _shortest_life(channel: Channel, since: dt.datetime, using: str) -> float | None:
     """In whole seconds, as it was asked for: the expiry was rounded down to one."""
     life = ExpressionWrapper(F("expires_at") - F("created_at"), output_field=DurationField())
-    asked = ResetIntent.objects.using(using).filter(kind=IntentKind.RESET, created_at__gte=since)
+    asked = ResetIntent.objects.using(using).filter(
+        kind=IntentKind.RESET, created_at__gte=since, deliveries__channel=channel
+    )
     shortest: dt.timedelta | None = asked.aggregate(shortest=Min(life))["shortest"]
     return None if shortest is None else float(math.ceil(shortest.total_seconds()))
+
+
+def _waited(channel: Channel, since: dt.datetime, using: str) -> int:
+    deliveries = Delivery.objects.using(using).filter(channel=channel, arm_at__isnull=False)
+    return deliveries.filter(intent__created_at__gte=since).count()
+
+
+def _untried(channel: Channel, since: dt.datetime, using: str) -> Untried:
+    """Of our own that ended; one whose turn never came was not due."""
+    ended = Delivery.objects.using(using).filter(
+        Q(arm_at__isnull=True) | ~Q(arm_reason=""),
+        channel=channel,
+        authority=Authority.PIPELINE,
+        finished_at__gte=since,
+    )
+    tried = Exists(Attempt.objects.using(using).filter(delivery=OuterRef("pk")))
+    number = ended.filter(~tried, state=DeliveryState.EXPIRED).count()
+    return Untried(number=number, of=number + ended.filter(tried).count())
 
 
 def _counted(

@@ -12,7 +12,8 @@ from typing import Any
 from notifications.channels import Channel
 from resetdelivery.conf import Dispatch, Recovery, Settings
 from resetdelivery.decision_rule.measured import NOTHING, Measured
-from resetdelivery.decision_rule.terms import Way, way_of
+from resetdelivery.decision_rule.terms import way_of
+from resetdelivery.decision_rule.way import Way
 from resetdelivery.domain.decision_rule import largest, smallest
 
 #: NIST SP 800-63B-4, 4.2.1.2: how long a secret sent over a channel may live.
@@ -20,7 +21,7 @@ LONGEST_BY_POLICY = {Channel.EMAIL: dt.timedelta(hours=24), Channel.SMS: dt.time
 
 #: Durations that may be lowered, to no less than so many seconds.
 _LOWER_FOR_ALL = {"lease": 1, "sweep_interval": 1, "poll_interval": 1, "min_useful": 1}
-_LOWER_FOR_CHANNEL = {"send_budget": 1, "backoff_cap": 1}
+_LOWER_FOR_CHANNEL = {"send_budget": 1, "backoff_cap": 1, "outage_pause_cap": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +78,18 @@ class _Test:
         return self._fits(way_of(changed, self.channel, self.boundary, self._measured))
 
     def of_channel(self, name: str, value: Any) -> bool:
-        options = replace(self.options, **{name: value})
-        return self.of_all("channels", {**self.settings.channels, self.channel: options})
+        return self._of(self.channel, name, value)
+
+    def fallback_after(self, other: Channel, seconds: int) -> bool:
+        return self._of(other, "fallback_after", dt.timedelta(seconds=seconds))
+
+    def _of(self, channel: Channel, name: str, value: Any) -> bool:
+        options = replace(self.settings.channel(channel), **{name: value})
+        return self.of_all("channels", {**self.settings.channels, channel: options})
+
+    def at(self, boundary: Dispatch) -> bool:
+        changed = replace(self.settings, dispatch=boundary)
+        return self._fits(way_of(changed, self.channel, boundary, self._measured))
 
     def seconds_of_all(self, name: str, seconds: int) -> bool:
         return self.of_all(name, dt.timedelta(seconds=seconds))
@@ -89,12 +100,10 @@ class _Test:
 
 def _all(test: _Test) -> Iterator[Mend | None]:
     if test.boundary is Dispatch.INLINE:
-        yield Mend(setting="DISPATCH", now=Dispatch.INLINE, fits=f"{Dispatch.BROKER} or {Dispatch.DATABASE}")
-        return
-    if test.settings.recovery is not Recovery.ON:
-        if test.of_all("recovery", Recovery.ON):
-            yield Mend(setting="RECOVERY", now=test.settings.recovery, fits=Recovery.ON)
-        return
+        others = [other for other in Dispatch if other is not Dispatch.INLINE and test.at(other)]
+        yield Mend(setting="DISPATCH", now=Dispatch.INLINE, fits=" or ".join(others)) if others else None
+    if test.settings.recovery is not Recovery.ON and test.of_all("recovery", Recovery.ON):
+        yield Mend(setting="RECOVERY", now=test.settings.recovery, fits=Recovery.ON)
     yield _longer(test)
     yield _fewer(test)
     for name, least in _LOWER_FOR_ALL.items():
@@ -102,6 +111,12 @@ def _all(test: _Test) -> Iterator[Mend | None]:
     for name, least in _LOWER_FOR_CHANNEL.items():
         key = f"{test.where}[{name.upper()!r}]"
         yield _lower(key, getattr(test.options, name), least, partial(test.seconds_of_channel, name))
+    for other in test.settings.channels:
+        if other is not test.channel:
+            now = test.settings.channel(other).fallback_after
+            yield _lower(
+                f"CHANNELS[{other.value!r}]['FALLBACK_AFTER']", now, 1, partial(test.fallback_after, other)
+            )
 
 
 def _longer(test: _Test) -> Mend | None:

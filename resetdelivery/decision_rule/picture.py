@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from resetdelivery.decision_rule.rule import DecisionRule
-from resetdelivery.decision_rule.terms import Way
 from resetdelivery.decision_rule.timeline import MEANINGS, Bar, Part, Span, timeline_of
+from resetdelivery.decision_rule.way import Way
 
 WIDTH, MARGIN = 1100.0, 20.0
 _ROW, _LINE = 62.0, 44.0

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from django.db import connections
 
 from notifications.channels import Channel
 from resetdelivery.conf import Dispatch, Settings
-from resetdelivery.decision_rule.measured import NOTHING, Measured, measure
+from resetdelivery.decision_rule.measured import NOTHING, Measured, Untried, measure
 from resetdelivery.decision_rule.mends import Mend, mends
-from resetdelivery.decision_rule.terms import Way, way_of
+from resetdelivery.decision_rule.terms import way_of
+from resetdelivery.decision_rule.way import Way
 from resetdelivery.domain.budget import Ceiling
 from resetdelivery.reconciliation import reconcile
 from resetdelivery.telemetry.budget import reckon
@@ -20,11 +22,26 @@ from resetdelivery.telemetry.budget import reckon
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelRule:
-    """One channel at the boundary that is judged, what would mend it, and the other boundaries."""
+    """One channel at the boundary that is judged, what would mend it, and the other boundaries.
+
+    ``waited``: how many deliveries were a fallback; ``untried`` is ``None`` where nothing was measured.
+    """
 
     way: Way
     mends: tuple[Mend, ...]
     others: tuple[Way, ...]
+    waited: int
+    untried: Untried | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether all attempts fit, as a fallback too where there was one."""
+        return self.way.holds_as_fallback if self.waited else self.way.holds
+
+    @property
+    def holds(self) -> bool:
+        """Whether that is so, and what expired before an attempt does not belie it."""
+        return self.fits and not (self.untried and self.untried.is_too_many)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +74,7 @@ class DecisionRule:
     @property
     def holds(self) -> bool:
         """Whether both halves do."""
-        return self.proof.holds and all(one.way.holds for one in self.channels)
+        return self.proof.holds and all(one.holds for one in self.channels)
 
 
 def decide(
@@ -83,14 +100,20 @@ def decide(
 
 
 def _channel(settings: Settings, channel: Channel, boundary: Dispatch, measured: Measured) -> ChannelRule:
-    way = way_of(settings, channel, boundary, measured)
-    return ChannelRule(
-        way=way,
-        mends=() if way.holds else mends(settings, channel, boundary, measured),
+    waited = measured.waited.get(channel, 0)
+    one = ChannelRule(
+        way=way_of(settings, channel, boundary, measured),
+        mends=(),
         others=tuple(
             way_of(settings, channel, other, measured) for other in Dispatch if other is not boundary
         ),
+        waited=waited,
+        untried=measured.untried.get(channel),
     )
+    if one.fits:
+        return one
+    fits = attrgetter("holds_as_fallback" if waited else "holds")
+    return replace(one, mends=mends(settings, channel, boundary, measured, fits=fits))
 
 
 def _proof(settings: Settings, window: dt.timedelta | None, using: str) -> Proof:

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator
 
 from resetdelivery.conf import Dispatch, Settings
+from resetdelivery.decision_rule.measured import MOST_UNTRIED
 from resetdelivery.decision_rule.rule import ChannelRule, DecisionRule, Proof
-from resetdelivery.decision_rule.terms import Term, Way
 from resetdelivery.decision_rule.timeline import drawn
-from resetdelivery.domain.retry import backoff_seconds
+from resetdelivery.decision_rule.way import ASKED_FOR, Term, Way
 
 #: Narrower than this nothing can be read.
 NARROWEST = 60
@@ -35,7 +35,7 @@ def verdict(rule: DecisionRule) -> str:
     """The answer in one sentence."""
     if rule.holds:
         return "The decision rule holds."
-    where = [one.way.channel.value for one in rule.channels if not one.way.holds]
+    where = [one.way.channel.value for one in rule.channels if not one.holds]
     where += ["reconcile"] if rule.proof.differences else []
     where += ["telemetry_budget"] if rule.proof.passed else []
     return f"The decision rule does not hold: {', '.join(where)}."
@@ -53,6 +53,12 @@ def _channel(one: ChannelRule, settings: Settings, width: int) -> Iterator[str]:
     life = f"{_s(way.life.seconds)} ({way.life.source})"
     useful = f"{_s(worst.useful_seconds)} are useful (MIN_USEFUL is {_s(worst.policy.min_useful_seconds)})"
     yield from _wrapped(f"The shortest life admitted is {life}; {useful}.", width)
+    if way.life.source == ASKED_FOR:
+        yield from _wrapped(
+            "It counts for as long as it is within --window, though LIFETIME may have been raised since; "
+            "MIN_LIFETIME refuses such a one from now on.",
+            width,
+        )
     yield ""
     yield _row("seconds", "normal", "worst") + "  from"
     for term in way.terms.values():
@@ -62,7 +68,7 @@ def _channel(one: ChannelRule, settings: Settings, width: int) -> Iterator[str]:
     yield ""
     yield from drawn(worst, width)
     yield ""
-    for sentence in _sentences(way, settings):
+    for sentence in (*_sentences(way, settings), *_happened(one), _left_out(way)):
         yield from _wrapped(sentence, width)
     for other in one.others:
         yield from _wrapped(_other(other), width)
@@ -72,7 +78,7 @@ def _channel(one: ChannelRule, settings: Settings, width: int) -> Iterator[str]:
 def _mends(one: ChannelRule, width: int) -> Iterator[str]:
     for mend in one.mends:
         yield from _wrapped(f"{mend.sentence()}.", width)
-    if not one.way.holds and not one.mends:
+    if not one.fits and not one.mends:
         yield "No single setting is enough: change several."
 
 
@@ -82,18 +88,19 @@ def _term(term: Term, width: int) -> Iterator[str]:
 
 
 def _attempts(way: Way) -> Iterator[str]:
-    yield _row("attempt", "backoff", "normal", "starts", "worst", "left")
-    for number in range(1, way.worst.tries + 1):
+    yield _row("attempt", "rest", "normal", "starts", "worst", "left")
+    for number in way.worst.shown:
         worst = way.worst.needed_seconds(number)
-        backoff = _n(backoff_seconds(way.worst.policy, number - 1)) if number > 1 else "-"
         yield _row(
             str(number),
-            backoff,
+            _n(way.worst.rest_seconds(number - 1)) if number > 1 else "-",
             _n(way.normal.needed_seconds(number)),
             _n(way.worst.start_seconds(number)),
             _n(worst),
             _n(way.worst.useful_seconds - worst),
         )
+    if (more := way.worst.tries - len(way.worst.shown)) > 0:
+        yield f"and {more:,} more that are not shown"
 
 
 def _sentences(way: Way, settings: Settings) -> Iterator[str]:
@@ -112,9 +119,40 @@ def _sentences(way: Way, settings: Settings) -> Iterator[str]:
     yield _lost_hint(way, settings)
 
 
+def _happened(one: ChannelRule) -> Iterator[str]:
+    """What the other channels and the rows of the window add to the rule."""
+    fallback, untried = one.way.fallback, one.untried
+    if fallback is not None:
+        behind = " and ".join(fallback.behind)
+        counted = f"{one.waited:,} waited so, and it counts" if one.waited else "none waited so"
+        yield (
+            f"As a fallback behind {behind}, up to {_s(fallback.seconds)} later (FALLBACK_AFTER): "
+            f"{fallback.worst.fitting} of {one.way.max_attempts} attempts fit; {counted}."
+        )
+    if untried is not None:
+        most = f"; the rule allows {MOST_UNTRIED:.0%}" if untried.number else ""
+        yield f"{untried.number:,} of {untried.of:,} expired before an attempt, within the window{most}."
+
+
+def _left_out(way: Way) -> str:
+    """What no setting bounds, and no case holds."""
+    if way.boundary is Dispatch.INLINE:
+        return "Not in the worst case: other callers' requests on the channel."
+    waves = (
+        f"earlier waves of a full batch (up to {way.earlier.waves} of {_s(way.earlier.seconds)} where a "
+        "provider is slow; time-outs open its circuit), "
+        if way.earlier.waves
+        else ""
+    )
+    return (
+        f"Not in the worst case: {waves}an outage that began before the request or outlasts a pause, and a "
+        "provider's Retry-After."
+    )
+
+
 def _fit(way: Way) -> str:
     verb = "holds" if way.holds else "does not hold"
-    dead = "after a dead worker and time-outs" if way.recovers else "with time-outs"
+    dead = "after a dead worker, time-outs and pauses" if way.recovers else "with time-outs and pauses"
     return (
         f"The rule {verb}: {way.worst.fitting} of {way.max_attempts} attempts fit {dead}, "
         f"{way.normal.fitting} where no worker dies and failures come at once."
@@ -128,7 +166,7 @@ def _lost_hint(way: Way, settings: Settings) -> str:
         return f"RECOVERY is {settings.recovery}: nobody tells again of a row whose hint was lost."
     after, both = way.after_lost_hint()
     return (
-        f"A lost hint costs {_s(way.lost_hint_seconds)} (SWEEP_GRACE, SWEEP_INTERVAL, hint), or "
+        f"A lost hint costs {_s(way.lost_hint_seconds)} (SWEEP_GRACE, a sweep, hint), or "
         f"{_s(settings.fill_after.total_seconds())} where another task comes by (FILL_AFTER). After it "
         f"{after} attempts fit, after it and a dead worker {both}."
     )

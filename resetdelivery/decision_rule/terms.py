@@ -3,94 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from notifications.channels import Channel
 from resetdelivery.conf import Dispatch, Recovery, Settings
 from resetdelivery.decision_rule.measured import NOTHING, Measured, Percentiles
+from resetdelivery.decision_rule.periods import Period, sweep_period, wake_period
+from resetdelivery.decision_rule.way import ASKED_FOR, Batch, Fallback, Life, Term, Way
 from resetdelivery.domain.decision_rule import Course, lost_hint_seconds, recovery_seconds
 from resetdelivery.domain.lease import lease_seconds
 
-#: Between two runs of ``wake_due``, as :func:`resetdelivery.schedule.beat_schedule` has it.
-WAKE_SECONDS = 1.0
 #: An expiry has no fraction of a second.
 ROUNDING_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
-    """One duration in seconds, as set for the normal and for the worst case, and as measured.
-
-    The larger counts: of p95 and what is set normally, of p99 and what is set at worst. ``source`` is
-    what it is set by.
-    """
-
-    what: str
-    source: str
-    set_normal: float
-    set_worst: float
-    measured: Percentiles | None = None
-
-    @property
-    def normal(self) -> float:
-        """What counts where nothing fails."""
-        return max(self.set_normal, self.measured.p95 if self.measured else 0.0)
-
-    @property
-    def worst(self) -> float:
-        """What counts in the rule."""
-        return max(self.set_worst, self.measured.p99 if self.measured else 0.0)
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether what was measured counts in the rule."""
-        return self.worst > self.set_worst
-
-    @property
-    def origin(self) -> str:
-        """Where the rule's value comes from."""
-        return (
-            f"measured p99 of {self.measured.number}" if self.measured and self.is_measured else self.source
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
-    """The shortest life that is admitted, and what says so: a setting, or what was asked for."""
-
-    seconds: float
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """One channel at one boundary: its terms by the names of :class:`Course`'s fields, and both cases.
-
-    ``normal`` is the case in which nobody dies and failures come at once, ``worst`` the one that the
-    rule is about. ``recovers`` says whether anybody puts back what a dead worker held; where nobody
-    does, ``worst`` is without a dead worker. ``lost_hint_seconds`` is ``None`` where nobody tells again.
-    """
-
-    channel: Channel
-    boundary: Dispatch
-    life: Life
-    terms: Mapping[str, Term]
-    normal: Course
-    worst: Course
-    max_attempts: int
-    recovers: bool
-    lost_hint_seconds: float | None
-
-    @property
-    def holds(self) -> bool:
-        """Whether the rule does: all attempts fit, after one dead worker."""
-        return self.recovers and self.worst.tries == self.max_attempts and self.worst.all_fit
-
-    def after_lost_hint(self) -> tuple[int, int]:
-        """How many attempts fit where the first hint is lost: alone, and with a dead worker on top."""
-        late = replace(self.worst, hint_seconds=self.worst.hint_seconds + (self.lost_hint_seconds or 0.0))
-        return replace(late, recovery_seconds=0.0).fitting, late.fitting
 
 
 def way_of(settings: Settings, channel: Channel, boundary: Dispatch, measured: Measured = NOTHING) -> Way:
@@ -107,27 +33,47 @@ def way_of(settings: Settings, channel: Channel, boundary: Dispatch, measured: M
     def course(values: Mapping[str, float]) -> Course:
         return Course(life_seconds=life.seconds, tries=tries, policy=settings.policy(channel), **values)
 
+    worst = course({name: term.worst for name, term in terms.items()})
     return Way(
         channel=channel,
         boundary=boundary,
         life=life,
         terms=terms,
         normal=course({name: term.normal for name, term in terms.items()}),
-        worst=course({name: term.worst for name, term in terms.items()}),
+        worst=worst,
         max_attempts=max_attempts,
         recovers=recovers,
         lost_hint_seconds=_lost_hint(settings, boundary, terms["hint_seconds"].worst),
+        fallback=_fallback(settings, channel, boundary, worst),
+        earlier=_earlier(settings, channel),
     )
+
+
+def _fallback(settings: Settings, channel: Channel, boundary: Dispatch, worst: Course) -> Fallback | None:
+    behind = tuple(other for other in settings.channels if other is not channel)
+    if not behind:
+        return None
+    turns = sum(settings.channel(other).fallback_after.total_seconds() for other in behind)
+    # Whoever looks for due rows arms what waits, too.
+    seconds = turns + wake_period(settings, boundary).seconds
+    late = replace(worst, admission_seconds=worst.admission_seconds + seconds)
+    return Fallback(behind=behind, seconds=seconds, worst=late)
+
+
+def _earlier(settings: Settings, channel: Channel) -> Batch:
+    options = settings.channel(channel)
+    waves = math.ceil(settings.claim_limit / options.wave)
+    return Batch(waves=waves - 1, seconds=options.send_budget.total_seconds())
 
 
 def life_of(settings: Settings, channel: Channel, measured: Measured = NOTHING) -> Life:
     """The shortest life that is admitted on ``channel``."""
     usual = Life(seconds=settings.lifetime.total_seconds(), source="LIFETIME")
-    asked = measured.shortest_life_seconds
+    asked = measured.shortest_life.get(channel)
     if settings.min_lifetime:
         shortest = Life(seconds=settings.min_lifetime.total_seconds(), source="MIN_LIFETIME")
     elif asked is not None and asked < usual.seconds:
-        shortest = Life(seconds=asked, source="the shortest that was asked for")
+        shortest = Life(seconds=asked, source=ASKED_FOR)
     else:
         shortest = usual
     longest = settings.channel(channel).max_lifetime.total_seconds()
@@ -172,6 +118,7 @@ def _waits(
     """What goes by until a worker comes, the first time, after a backoff, and after one that died."""
     options = settings.channel(channel)
     hint, wake = _told(settings, boundary)
+    sweep = sweep_period(settings, boundary)
     own = boundary is settings.dispatch
     claim_measured = measured.claim.get(channel) if own else None
     claim = Term(
@@ -197,13 +144,13 @@ def _waits(
     )
     dead = recovery_seconds(
         lease_seconds=lease,
-        sweep_seconds=settings.sweep_interval.total_seconds(),
+        sweep_seconds=sweep.seconds,
         hint_seconds=hint.worst,
         pickup_seconds=queue.worst + claim.worst,
     )
     recovery = Term(
         what="one dead worker",
-        source="LEASE, SWEEP_INTERVAL, then hint, queue delay and claim" if recovers else "nobody puts back",
+        source=f"LEASE, {sweep.source}, then hint, queue delay and claim" if recovers else "nobody puts back",
         set_normal=0.0,
         set_worst=dead if recovers else 0.0,
     )
@@ -212,8 +159,21 @@ def _waits(
         "queue_seconds": queue,
         "claim_seconds": claim,
         "recovery_seconds": recovery,
+        "pause_seconds": _pause(settings, channel, boundary),
         "wake_seconds": wake,
     }
+
+
+def _pause(settings: Settings, channel: Channel, boundary: Dispatch) -> Term:
+    """Other rows' outages count as well, so that any failure may find the longest pause."""
+    if boundary is Dispatch.INLINE:
+        return _plain("provider rests", "none: nothing is retried", 0.0)
+    return Term(
+        what="provider rests",
+        source="OUTAGE_PAUSE_CAP, where longer than the backoff",
+        set_normal=0.0,
+        set_worst=settings.channel(channel).outage_pause_cap.total_seconds(),
+    )
 
 
 def _told(settings: Settings, boundary: Dispatch) -> tuple[Term, Term]:
@@ -232,7 +192,16 @@ def _told(settings: Settings, boundary: Dispatch) -> tuple[Term, Term]:
         set_normal=0.0,
         set_worst=settings.publish_timeout.total_seconds(),
     )
-    return publish, _plain("wake-up", "wake_due, each second", WAKE_SECONDS)
+    return publish, _woken(wake_period(settings, boundary), publish)
+
+
+def _woken(wake: Period, publish: Term) -> Term:
+    return Term(
+        what="wake-up",
+        source=f"{wake.source}; {publish.source}",
+        set_normal=wake.seconds + publish.set_normal,
+        set_worst=wake.seconds + publish.set_worst,
+    )
 
 
 def _lost_hint(settings: Settings, boundary: Dispatch, hint_seconds: float) -> float | None:
@@ -243,7 +212,7 @@ def _lost_hint(settings: Settings, boundary: Dispatch, hint_seconds: float) -> f
         return None
     return lost_hint_seconds(
         grace_seconds=settings.sweep_grace.total_seconds(),
-        sweep_seconds=settings.sweep_interval.total_seconds(),
+        sweep_seconds=sweep_period(settings, boundary).seconds,
         hint_seconds=hint_seconds,
     )
 

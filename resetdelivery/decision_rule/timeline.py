@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from resetdelivery.domain.decision_rule import Course
-from resetdelivery.domain.retry import backoff_seconds
 
 
 class Part(enum.StrEnum):
@@ -22,7 +21,7 @@ class Part(enum.StrEnum):
 MEANINGS = {
     Part.WAIT: "waits",
     Part.DEAD: "held by a dead worker",
-    Part.BACKOFF: "backoff",
+    Part.BACKOFF: "backoff or pause",
     Part.ATTEMPT: "attempt",
 }
 LATEST_START, EXPIRY = "|", "!"
@@ -55,8 +54,8 @@ class Timeline:
 
 
 def timeline_of(course: Course) -> Timeline:
-    """The rows of ``course``: what comes before the first attempt, then a row for each."""
-    bars = (_before(course), *(_attempt(course, number) for number in range(1, course.tries + 1)))
+    """The rows of ``course``: what comes before the first attempt, then a row for each shown."""
+    bars = (_before(course), *(_attempt(course, number) for number in course.shown))
     ends = [span.end for bar in bars for span in bar.spans]
     return Timeline(bars=bars, seconds=max([course.life_seconds, *ends]))
 
@@ -73,9 +72,9 @@ def _attempt(course: Course, number: int) -> Bar:
     start = course.start_seconds(number)
     spans: tuple[Span, ...] = ()
     if number > 1:
-        backoff = backoff_seconds(course.policy, number - 1)
+        rest = course.rest_seconds(number - 1)
         between = course.between_seconds(number - 1)
-        spans = _spans((Part.BACKOFF, backoff), (Part.WAIT, between - backoff), at=start - between)
+        spans = _spans((Part.BACKOFF, rest), (Part.WAIT, between - rest), at=start - between)
     takes = course.latency_seconds if number == course.tries else course.failure_seconds
     return Bar(
         name=f"attempt {number}",

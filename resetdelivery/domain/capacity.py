@@ -73,7 +73,10 @@ class Costs:
         return self.claim + self.wave.times(waves) + self.row.times(rows)
 
 
-#: Measured by ``python -m bench.capacity`` on two cores with a durable PostgreSQL; see docs/capacity.md.
+#: What ``USUAL_COSTS`` are; printed with every answer that uses them. To be changed together with them.
+USUAL_ORIGIN = "estimates that nobody measured; measure your own (docs/capacity.md)"
+#: Estimates for one core of a usual server and a durable PostgreSQL. ``make bench-capacity`` writes what
+#: it measured to build/capacity-costs.py in this form.
 USUAL_COSTS = Costs(
     hint=Cost(worker=0.0025),
     claim=Cost(worker=0.0025, database=0.0010, waiting=0.0015),

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from resetdelivery.domain.quantiles import quantile
+from resetdelivery.domain.reasons import DeliveryReason
 from resetdelivery.domain.telemetry import DELAY_LABELS, QUEUE_DELAY_SECONDS, Ending, LegacyOutcome
 
 #: In the place of our ending: a delivery that has none yet.
 OPEN = "open"
 #: In the place of what they told: they told nothing.
 UNTOLD = ""
+#: The same where no report is to be expected.
+NOT_EXPECTED = "not_expected"
 
 #: What it is called where they sent what we would not have sent.
 _UNSENT = {
@@ -29,7 +32,7 @@ class Pair:
     """How many deliveries ended with us as ``ours`` (why, if not sent) and were told as ``theirs``.
 
     ``ours`` is an :class:`~resetdelivery.domain.telemetry.Ending` or :data:`OPEN`, ``theirs`` a
-    :class:`~resetdelivery.domain.telemetry.LegacyOutcome` or :data:`UNTOLD`.
+    :class:`~resetdelivery.domain.telemetry.LegacyOutcome`, :data:`UNTOLD` or :data:`NOT_EXPECTED`.
     """
 
     ours: str
@@ -38,9 +41,20 @@ class Pair:
     number: int = 1
 
     @property
-    def is_compared(self) -> bool:
+    def is_told(self) -> bool:
         """Whether both sides say whether it is sent: what is open or withheld says nothing of ours."""
-        return self.theirs != UNTOLD and (self.ours == Ending.SHADOWED or self.ours in _UNSENT)
+        reported = self.theirs not in (UNTOLD, NOT_EXPECTED)
+        return reported and (self.ours == Ending.SHADOWED or self.ours in _UNSENT)
+
+    @property
+    def is_left_to_them(self) -> bool:
+        """Whether it is a later channel of a chain: each side goes by what became of its own first one."""
+        return self.is_told and self.reason == DeliveryReason.NOT_NEEDED
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the two sides speak of the same."""
+        return self.is_told and not self.is_left_to_them
 
     @property
     def disagrees(self) -> bool:
@@ -83,8 +97,22 @@ class Comparison:
 
     @property
     def not_reported(self) -> int:
-        """Deliveries that ended and of which the existing sender told nothing."""
-        return sum(one.number for one in self.pairs if one.theirs == UNTOLD and one.ours != OPEN)
+        """Deliveries that ended and of which the existing sender told nothing, though it was told of them."""
+        return sum(self.untold.values())
+
+    @property
+    def untold(self) -> Mapping[str, int]:
+        """Those of them by why we would not have sent them, or by our ending where we would."""
+        found = Counter[str]()
+        for one in self.pairs:
+            if one.theirs == UNTOLD and one.ours != OPEN:
+                found[one.reason if one.ours in _UNSENT and one.reason else one.ours] += one.number
+        return _most_first(found)
+
+    @property
+    def left_to_them(self) -> int:
+        """Deliveries that are not compared, as the existing sender decides about its own next channel."""
+        return sum(one.number for one in self.pairs if one.is_left_to_them)
 
     @property
     def compared(self) -> int:
@@ -109,7 +137,7 @@ class Comparison:
         for one in self.pairs:
             if one.disagrees:
                 found[one.words] += one.number
-        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+        return _most_first(found)
 
     @property
     def disagreeing(self) -> int:
@@ -133,3 +161,7 @@ class Comparison:
         for one in self.pairs:
             found.setdefault(one.ours, Counter())[one.theirs] += one.number
         return found
+
+
+def _most_first(found: Mapping[str, int]) -> Mapping[str, int]:
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))

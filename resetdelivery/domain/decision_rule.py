@@ -7,15 +7,19 @@ needs is taken away at its end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count, islice
 
 from resetdelivery.domain.retry import RetryPolicy, backoff_seconds
+
+#: Attempts that are shown one by one, of however many.
+MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """One delivery's way from the request to the attempt that succeeds, all waits at their longest.
+    """One delivery's way from the request to the attempt that succeeds.
 
     ``life_seconds`` is the shortest life that is admitted. ``rounding_seconds`` is what the expiry may
     lose of it by being whole, ``admission_seconds`` the transaction behind the request. After that and
@@ -23,7 +27,8 @@ class Course:
     ``wake_seconds``. It then waits ``queue_seconds`` for a worker and ``claim_seconds`` with it.
     ``recovery_seconds`` go by when one worker dies with it, before it sent anything. An attempt that
     fails takes ``failure_seconds``, the last one ``latency_seconds``. ``tries`` is how many attempts
-    are made without anybody's doing; the backoffs are those of ``policy``, at full jitter's top.
+    are made without anybody's doing; the backoffs are those of ``policy``, at full jitter's top, or
+    ``pause_seconds`` where that is longer: the provider rests after outages.
     """
 
     life_seconds: float
@@ -34,6 +39,7 @@ class Course:
     claim_seconds: float
     recovery_seconds: float
     failure_seconds: float
+    pause_seconds: float
     wake_seconds: float
     latency_seconds: float
     tries: int
@@ -60,14 +66,24 @@ class Course:
         before = self.rounding_seconds + self.admission_seconds + self.hint_seconds
         return before + self.pickup_seconds + self.recovery_seconds
 
+    def rest_seconds(self, attempt: int) -> float:
+        """From the end of the failed ``attempt`` until the row is due again."""
+        return max(backoff_seconds(self.policy, attempt), self.pause_seconds)
+
     def between_seconds(self, attempt: int) -> float:
         """From the end of the failed ``attempt`` until the next one starts."""
-        return backoff_seconds(self.policy, attempt) + self.wake_seconds + self.pickup_seconds
+        return self.rest_seconds(attempt) + self.wake_seconds + self.pickup_seconds
+
+    def starts(self) -> Iterator[float]:
+        """When each attempt starts, all before it having failed; without an end."""
+        start = self.first_start_seconds
+        for attempt in count(1):
+            yield start
+            start += self.failure_seconds + self.between_seconds(attempt)
 
     def start_seconds(self, attempt: int) -> float:
-        """When ``attempt`` starts, all before it having failed; the first is 1."""
-        failed = range(1, attempt)
-        return self.first_start_seconds + sum(self.failure_seconds + self.between_seconds(n) for n in failed)
+        """When ``attempt`` starts; the first is 1."""
+        return next(islice(self.starts(), attempt - 1, None))
 
     def needed_seconds(self, attempt: int) -> float:
         """How long it takes until ``attempt`` has succeeded."""
@@ -79,13 +95,19 @@ class Course:
 
     @property
     def fitting(self) -> int:
-        """How many of ``tries`` attempts can help."""
-        return next((n for n in range(self.tries) if not self.fits(n + 1)), self.tries)
+        """How many of ``tries`` attempts can help; nobody looks beyond the first that cannot."""
+        starts = enumerate(islice(self.starts(), self.tries))
+        return next((n for n, start in starts if start > self.last_start_seconds), self.tries)
 
     @property
     def all_fit(self) -> bool:
         """Whether the whole retry budget fits."""
-        return self.fits(self.tries)
+        return self.fitting == self.tries
+
+    @property
+    def shown(self) -> range:
+        """The numbers of the attempts that are shown one by one."""
+        return range(1, min(self.tries, MOST_SHOWN) + 1)
 
 
 def recovery_seconds(

@@ -10,7 +10,7 @@ S. Shalev-Oren 1987 (several servers at one station of such a network).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -19,6 +19,13 @@ _QUANTILES = 400
 _ROUNDS = 200
 #: From here on the beta distribution is taken for a normal one.
 _MANY = 60
+#: So many standard deviations away, a Poisson variable never is.
+_SURELY = 12.0
+_NEGLIGIBLE = 1e-14
+#: Below this, steps of a geometric series are taken for equal.
+_EVEN = 1e-12
+#: Ranks that are told apart.
+_GROUPS = 128
 
 
 def erlang_c(servers: int, load: float) -> float:
@@ -44,26 +51,81 @@ def mean_wait(servers: int, load: float, service: float, *, variability: float =
     return erlang_c(servers, load) * service / (servers - load) * variability
 
 
-def occupancy(servers: int, places: int, load: float, *, variability: float = 1.0) -> list[float]:
-    """The shares of time with 0, 1, ... ``places`` in an M/G/c/K queue, those in service included.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occupancy:
+    """Shares of time in a queue with ``waiting_places``: some server is ``free``, or all places are taken.
+
+    Between them all servers are busy and places are left: ``log_busy`` is the logarithm of the share with
+    nobody waiting, and each one that waits adds ``step`` to it.
+    """
+
+    free: float
+    log_busy: float
+    step: float
+    waiting_places: int
+    full: float
+
+    def ranks(self, groups: int = _GROUPS) -> Iterator[tuple[int, float]]:
+        """The rank that an arrival gets among those that wait, and how often; at most ``groups`` of them.
+
+        More than that are taken together, each group for its middle.
+        """
+        size = max(1, math.ceil(self.waiting_places / groups))
+        for begin in range(0, self.waiting_places, size):
+            number = min(size, self.waiting_places - begin)
+            share = _geometric(self.log_busy + self.step * begin, number, self.step)
+            if share:
+                yield begin + (number + 1) // 2, share
+
+
+def occupancy(servers: int, places: int, load: float, *, variability: float = 1.0) -> Occupancy:
+    """How full an M/G/c/K queue is, with ``places`` in all, those in service included.
 
     ``variability`` is the squared coefficient of variation of service. Exact for 1 (M/M/c/K). Else what
     waits has the geometric shape of the diffusion approximation (H. Kobayashi 1974), and the full state
-    the share that lets in as much as is served.
+    the share that lets in as much as is served. The work grows with the square root of ``load``, not
+    with ``servers``.
     """
-    logs = [0.0]
+    waiting = places - servers
+    if not load or load + _SURELY * math.sqrt(load) + _SURELY < servers:
+        return Occupancy(free=1.0, log_busy=-math.inf, step=0.0, waiting_places=waiting, full=0.0)
     ratio = load / servers
-    slope = 2.0 * (ratio - 1.0) / (ratio + variability) if ratio else -math.inf
-    step = math.log(ratio) if ratio and variability == 1.0 else slope
-    for number in range(1, places):
-        logs.append(logs[-1] + (math.log(load / number) if load and number <= servers else step))
-    top = max(logs)
-    weights = [math.exp(one - top) for one in logs]
-    let_in = load * math.fsum(weights)
-    served = math.fsum(weight * min(number, servers) for number, weight in enumerate(weights))
-    weights.append(max(0.0, (let_in - served) / servers))
-    total = math.fsum(weights)
-    return [one / total for one in weights]
+    step = math.log(ratio) if variability == 1.0 else 2.0 * (ratio - 1.0) / (ratio + variability)
+    # Relative to the fullest state below "full", so that nothing overflows.
+    log_busy = -step * max(0, waiting - 1) if step > 0.0 else 0.0
+    free = math.exp(log_busy) * _below(servers, load)
+    between = _geometric(log_busy, waiting, step)
+    full = max(0.0, math.exp(log_busy) + (ratio - 1.0) * between)
+    total = free + between + full
+    return Occupancy(
+        free=free / total,
+        log_busy=log_busy - math.log(total),
+        step=step,
+        waiting_places=waiting,
+        full=full / total,
+    )
+
+
+def _below(servers: int, load: float) -> float:
+    """How often fewer than ``servers`` are busy, for each time that just all of them are."""
+    term, found = 1.0, 0.0
+    for number in range(servers, 0, -1):
+        term *= number / load
+        found += term
+        if number < load and term < found * _NEGLIGIBLE:
+            break
+    return found
+
+
+def _geometric(log_first: float, number: int, step: float) -> float:
+    """The sum of ``number`` terms, of which each is the one before it times the exponential of ``step``."""
+    if number == 0 or log_first == -math.inf:
+        return 0.0
+    if abs(step) < _EVEN:
+        return number * math.exp(log_first)
+    # From the largest term on.
+    largest = log_first + step * (number - 1) if step > 0.0 else log_first
+    return math.exp(largest) * math.expm1(-abs(step) * number) / math.expm1(-abs(step))
 
 
 def at_least(number: int, mean: float) -> float:
@@ -112,7 +174,10 @@ def rounds_per_second(customers: int, stations: Sequence[Station], think: float)
         times = [_seconds_at(one, seen) for one, seen in zip(stations, found, strict=True)]
         whole = think + math.fsum(times)
         rate = customers / whole if whole else math.inf
+        before = queues
         queues = [rate * one.demand / one.servers * seen for one, seen in zip(stations, found, strict=True)]
+        if all(math.isclose(*pair, rel_tol=1e-7) for pair in zip(before, queues, strict=True)):
+            break
     return min([rate, *(one.copies * one.servers / one.demand for one in stations if one.demand)])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -32,13 +32,13 @@ EVERYBODY = 1000
 GROWTH = 4
 #: How old a due delivery may be, as a share of the shortest life that a reset is asked for with.
 MOST_WAITED = 0.25
-#: How many of the shadowed deliveries that somebody should have got may not be sendable.
-MOST_UNSENT = 0.05
 
 _ORDER = tuple(ChannelMode)
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 #: Values of ``RECOVERY`` under which there is something to verify, in the order in which they come.
-_VERIFIABLE = ("observe", "on")
+VERIFIABLE = ("observe", "on")
+#: How the audit trail's reason ends where the command that verified made the sweeps itself.
+SWEPT_HERE = "swept by the command"
 
 
 def verified_target(channel: str, recovery: str) -> str:
@@ -78,23 +78,33 @@ class Rules:
         """The window, as the end of a sentence."""
         return f"within {in_words(self.window.total_seconds())}"
 
+    def still_counts(self, age_seconds: float | None) -> bool:
+        """Whether a verification that is so old, or that never was (``None``), may be built upon."""
+        return age_seconds is not None and age_seconds <= self.verified_for.total_seconds()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What there is to see of one channel, over the window that the rules name.
 
     ``recovery``: the value of ``RECOVERY``. ``verified_seconds``: how long ago each value of it was
-    verified. Of shadows that ended: ``would_send``, and the ``unsent`` ones that somebody should have
-    got. ``delays``: of how many deliveries the queue's delay was measured, its 95th percentile, and
-    how many of them lie above all buckets. ``failing``: reasons of the channel's health that stand
-    against a step. ``counted_seconds``: how long ago minutes were last counted.
+    verified; ``swept_seconds`` likewise, by a sweep of the installation's own. ``observed_seconds``:
+    how long ago ``observe`` was first verified by one, as far back as the audit trail goes. Of shadows
+    that ended: ``would_send``, and the ``unsent`` ones that somebody should have got. ``accepted``: how
+    many messages of ours a provider took. ``delays``: of how many deliveries the queue's delay was
+    measured, and its 95th percentile, ``None`` above all buckets. ``failing``: reasons of the
+    installation's and the channel's health that stand against a step. ``counted_seconds``: how long
+    ago minutes were last counted.
     """
 
     paused: bool = False
     recovery: str = "off"
     verified_seconds: Mapping[str, float]
+    swept_seconds: Mapping[str, float]
+    observed_seconds: float | None = None
     would_send: int = 0
     unsent: int = 0
+    accepted: int = 0
     delays: int = 0
     delay_p95_seconds: float | None = None
     oldest_due_seconds: float | None = None
@@ -112,18 +122,6 @@ class Finding:
     ok: bool
     saw: str
     wanted: str
-
-
-def findings(before: Position, after: Position, facts: Facts, rules: Rules) -> tuple[Finding, ...]:
-    """What a step forward asks for; nothing, if it is a step back or none."""
-    if not after.is_beyond(before):
-        return ()
-    found = [_open(facts), _queue_age(facts), _health(facts)]
-    if after.mode == ChannelMode.LIVE:
-        begins = before.mode != ChannelMode.LIVE
-        found += _first_steps(before, after, facts, rules) if begins else [_measured(facts, rules)]
-        found += [_queue_delay(facts), _counts(facts), _recovery(after, facts, rules)]
-    return tuple(found)
 
 
 def next_position(now: Position, rules: Rules) -> Position | None:
@@ -149,119 +147,11 @@ def next_step(channel: str, now: Position, facts: Facts, rules: Rules) -> str:
         return ""
     if then.mode == ChannelMode.SHADOW:
         return f"rollout set {channel} {then.mode}"
-    unverified = not _still_counts(facts.verified_seconds.get(facts.recovery), rules)
-    if unverified and facts.recovery in _VERIFIABLE:
+    ages = facts.swept_seconds if then.slice_per_mille >= EVERYBODY else facts.verified_seconds
+    unverified = not rules.still_counts(ages.get(facts.recovery))
+    if unverified and facts.recovery in VERIFIABLE:
         return f"rollout verify-recovery {channel}"
     return f"rollout set {channel} {then.mode} --slice {then.slice_per_mille}"
-
-
-def _open(facts: Facts) -> Finding:
-    saw = "paused" if facts.paused else "not paused"
-    return Finding(name="pause", ok=not facts.paused, saw=saw, wanted="not paused")
-
-
-def _queue_age(facts: Facts) -> Finding:
-    age, most = facts.oldest_due_seconds, MOST_WAITED * facts.lifetime_seconds
-    return Finding(
-        name="queue age",
-        ok=age is None or age <= most,
-        saw="nothing is due" if age is None else f"the oldest delivery is due for {age:.1f} s",
-        wanted=_quarter(most, facts),
-    )
-
-
-def _quarter(most: float, facts: Facts) -> str:
-    return f"at most {most:g} s, a quarter of the shortest life ({facts.lifetime_seconds:g} s)"
-
-
-def _health(facts: Facts) -> Finding:
-    return Finding(
-        name="health",
-        ok=not facts.failing,
-        saw=", ".join(facts.failing) or "nothing against it",
-        wanted="no reason for failing, no expiries, attempts accepted",
-    )
-
-
-def _first_steps(before: Position, after: Position, facts: Facts, rules: Rules) -> Iterator[Finding]:
-    yield Finding(
-        name="shadow first",
-        ok=before.mode == ChannelMode.SHADOW,
-        saw=before.mode,
-        wanted="shadow before live",
-    )
-    yield Finding(
-        name="first slice",
-        ok=after.slice_per_mille <= rules.first_slice,
-        saw=f"{after.slice_per_mille} per mille",
-        wanted=f"at most {rules.first_slice} per mille (FIRST_SLICE)",
-    )
-    yield Finding(
-        name="shadowed",
-        ok=facts.would_send >= rules.min_shadowed,
-        saw=f"{facts.would_send} shadows that would have been sent",
-        wanted=f"at least {rules.min_shadowed} {rules.within()}",
-    )
-    of = facts.would_send + facts.unsent
-    yield Finding(
-        name="sendable",
-        ok=facts.unsent <= MOST_UNSENT * of,
-        saw=f"{facts.unsent} of {of} shadows expired or failed",
-        wanted=f"at most {MOST_UNSENT:.0%} {rules.within()}",
-    )
-
-
-def _measured(facts: Facts, rules: Rules) -> Finding:
-    return Finding(
-        name="measured",
-        ok=facts.delays >= rules.min_shadowed,
-        saw=f"{facts.delays} deliveries, ours or shadowed",
-        wanted=f"at least {rules.min_shadowed} {rules.within()}",
-    )
-
-
-def _queue_delay(facts: Facts) -> Finding:
-    p95, most = facts.delay_p95_seconds, MOST_WAITED * facts.lifetime_seconds
-    unknown = "above all buckets" if facts.delays else "nothing was measured"
-    return Finding(
-        name="queue delay",
-        ok=p95 is not None and p95 <= most,
-        saw=unknown if p95 is None else f"95 % of {facts.delays} began within {p95:.1f} s",
-        wanted=_quarter(most, facts),
-    )
-
-
-def _counts(facts: Facts) -> Finding:
-    return Finding(
-        name="counts",
-        ok=not facts.counts_stale,
-        saw=f"minutes were counted {_ago(facts.counted_seconds)}",
-        wanted="fresh (docs/health.md: counts_stale)",
-    )
-
-
-def _recovery(after: Position, facts: Facts, rules: Rules) -> Finding:
-    """A slice begins under a recovery that watches or acts; all accounts need both, one after the other."""
-    everybody = after.slice_per_mille >= EVERYBODY
-    allowed = ("on",) if everybody else _VERIFIABLE
-    needed = _VERIFIABLE if everybody else (facts.recovery,)
-    verified = all(_still_counts(facts.verified_seconds.get(one), rules) for one in needed)
-    ages = ", ".join(f"'{one}' verified {_ago(facts.verified_seconds.get(one))}" for one in _VERIFIABLE)
-    wanted = " or ".join(f"'{one}'" for one in allowed) + (", both verified" if everybody else ", verified")
-    return Finding(
-        name="recovery",
-        ok=facts.recovery in allowed and verified,
-        saw=f"RECOVERY is '{facts.recovery}'; {ages}",
-        wanted=f"{wanted} within {in_words(rules.verified_for.total_seconds())}",
-    )
-
-
-def _still_counts(age_seconds: float | None, rules: Rules) -> bool:
-    return age_seconds is not None and age_seconds <= rules.verified_for.total_seconds()
-
-
-def _ago(seconds: float | None) -> str:
-    return "never" if seconds is None else f"{in_words(seconds)} ago"
 
 
 def in_words(seconds: float) -> str:

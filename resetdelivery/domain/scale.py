@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from resetdelivery.domain.capacity import Flow, Limit, System, changed, saturated_rate
-from resetdelivery.domain.queue_delay import queue_delay
+from resetdelivery.domain.queue_delay import is_kept
 
 #: Commands and bytes on the wire to Redis: to look how long the queue is, and of a hint that is
 #: published, fetched and acknowledged (Celery 5.6 with events).
@@ -22,6 +22,8 @@ ADMISSION_ROWS, DELIVERY_ROWS = 5, 6
 REDIS_COMMANDS_PER_SECOND = 80_000
 #: PostgreSQL's own default for ``max_connections``.
 DATABASE_CONNECTIONS = 100
+#: More processes than anybody runs for one channel.
+MOST_WORKERS = 4096
 #: About the largest server that is easily had.
 LARGE_DATABASE_CORES = 32
 #: What a database's cores may be busy with, so that there is room for bursts and for the vacuum.
@@ -82,11 +84,12 @@ def scale_limits(system: System) -> tuple[Limit, ...]:
     rows, costs = system.claim_limit, system.costs
     waves = math.ceil(rows / system.wave)
     database = costs.full_batch(rows, waves).database / rows + costs.admission.database
-    one_worker = saturated_rate(changed(system, workers=1))
+    threads = min(system.concurrency, DATABASE_CONNECTIONS)
+    one_worker = saturated_rate(changed(system, workers=1, concurrency=threads))
     found = (
         Limit(
             name=f"{DATABASE_CONNECTIONS} database connections",
-            rate=one_worker * (DATABASE_CONNECTIONS // system.concurrency),
+            rate=one_worker * (DATABASE_CONNECTIONS // threads),
             mend="raise max_connections; fewer threads with wider waves",
         ),
         Limit(
@@ -103,7 +106,9 @@ def scale_limits(system: System) -> tuple[Limit, ...]:
     return tuple(sorted(found, key=lambda one: one.rate))
 
 
-def workers_for(system: System, arrivals: float, p95_seconds: float, *, most: int = 4096) -> int | None:
+def workers_for(
+    system: System, arrivals: float, p95_seconds: float, *, most: int = MOST_WORKERS
+) -> int | None:
     """The fewest worker processes that keep the p95 delay; ``None`` where ``most`` are too few.
 
     Looked for by halves: more workers are never slower.
@@ -112,7 +117,7 @@ def workers_for(system: System, arrivals: float, p95_seconds: float, *, most: in
     def is_enough(workers: int) -> bool:
         trial = changed(system, workers=workers)
         cores = max(system.database_cores, database_cores_for(trial, arrivals))
-        return queue_delay(changed(trial, database_cores=cores), arrivals).p95 <= p95_seconds
+        return is_kept(changed(trial, database_cores=cores), arrivals, p95_seconds)
 
     low, high = 0, 1
     while not is_enough(high):

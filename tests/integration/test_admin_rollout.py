@@ -12,11 +12,12 @@ from django.urls import reverse
 from notifications.channels import Channel
 from resetdelivery import audit
 from resetdelivery.admin import rollout_page
+from resetdelivery.cutover import facts
 from resetdelivery.cutover.facts import NothingSeen
 from resetdelivery.cutover.steps import pause
 from resetdelivery.domain.rollout import RolloutAction, verified_target
 from resetdelivery.domain.telemetry import CountedEvent, Ending, Job
-from resetdelivery.models import AuditEntry, ChannelControl
+from resetdelivery.models import AuditEntry, ChannelControl, JobRun
 from tests.counted import events, succeeded
 from tests.moved_clock import moved_clock
 from tests.staff import SignIn, sign_in, words
@@ -165,9 +166,20 @@ def test_the_queues_age_is_a_bar_that_says_what_it_shows(viewer: Client) -> None
     assert re.fullmatch(r"30\d\.\d s of \d+ s; a step forward asks for \d+ s or less", bars[1])
 
 
-def test_a_pause_is_shown_with_who_and_why(viewer: Client) -> None:
+@pytest.mark.parametrize("address", [overview, email_page])
+def test_a_pause_is_shown_with_who_and_why_to_whoever_may_view_the_audit_trail(
+    sign_in: SignIn, address: Any
+) -> None:
     pause(BOTH, who="otto", why=WHY)
-    assert f"by otto: {WHY}" in words(read(viewer, email_page()))
+    assert f"by otto: {WHY}" in words(read(sign_in(VIEW, "view_auditentry"), address()))
+    seen = words(read(sign_in(VIEW), address()))
+    assert "yes (operator) since" in seen
+    assert [told for told in ("otto", WHY) if told in seen] == []
+
+
+def test_where_nobody_sweeps_the_page_says_so(viewer: Client, rehearsed: None) -> None:
+    JobRun.objects.filter(name=Job.SWEEP).delete()
+    assert "sweep_missing" in words(read(viewer, email_page()))
 
 
 def test_no_page_names_a_reset(mover: Client, rehearsed: None) -> None:
@@ -302,7 +314,7 @@ def test_the_longest_reason_has_room_beside_all_that_can_fail(mover: Client, cha
     change(RECOVERY="off")
     ChannelControl.objects.create(channel=Channel.EMAIL, mode="legacy", paused=True, pause_reason="operator")
     store(overdue=500)
-    events({CountedEvent.SHADOW_FINISHED: 9}, label=Ending.EXPIRED)
+    events({CountedEvent.SHADOW_REFUSED: 9}, label="no_useful_time_left")
     mover.post(email_page(), to("live", override="on", why="y" * 140))
     ((*_, why),) = steps_made()
     assert why.startswith(f"override: {'y' * 140} (pause, queue age, health, shadow first, first slice,")
@@ -386,3 +398,19 @@ def test_the_switch_and_a_step_back_work_while_the_numbers_cannot_be_read(
     assert "did not tell in time" in words(read(mover, email_page()))
     mover.post(email_page(), to("legacy"))
     assert stands() == ("legacy", 1000)
+
+
+def test_a_step_forward_is_made_by_an_override_while_the_numbers_cannot_be_read(
+    mover: Client, rehearsed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(**_: Any) -> None:
+        raise NothingSeen("The database did not tell in time.")
+
+    monkeypatch.setattr(facts, "look", away)
+    assert 'name="set-override"' in read(mover, looked_at("live", 50))
+    answer = mover.post(email_page(), to("live", 50, why=WHY))
+    assert "did not tell in time" in words(answer.content.decode())
+    assert stands() == ("shadow", 1000)
+    mover.post(email_page(), to("live", 50, why=WHY, override="on"))
+    assert stands() == ("live", 50)
+    assert [why for *_, why in steps_made()] == [f"override: {WHY} (nothing seen)"]

@@ -7,7 +7,8 @@ import pytest
 from django.core.checks import run_checks
 
 DAY = dt.timedelta(days=1)
-OURS = {f"resetdelivery.{name}" for name in ("E119", "W117", "W118", "W119")}
+KEY = "a pseudonym key for tests"
+OURS = {f"resetdelivery.{name}" for name in ("E119", "W117", "W118", "W119", "W120")}
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,13 @@ OURS = {f"resetdelivery.{name}" for name in ("E119", "W117", "W118", "W119")}
         ({"ROLLOUT_VERIFIED_FOR": dt.timedelta(0)}, ["E119"]),
         ({"ROLLOUT_VERIFIED_FOR": 730 * DAY}, []),
         ({"ROLLOUT_VERIFIED_FOR": 731 * DAY}, ["W119"]),
+        ({"PSEUDONYM_KEYS": {"9": KEY}}, []),
+        ({"PSEUDONYM_KEYS": {"1": KEY, "2": KEY}}, []),
+        ({"PSEUDONYM_KEYS": {"2": KEY, "1": KEY}}, []),
+        ({"PSEUDONYM_KEYS": {"9": KEY, "10": KEY}}, ["W120"]),
+        ({"PSEUDONYM_KEYS": {"10": KEY, "9": KEY}}, ["W120"]),
+        ({"PSEUDONYM_KEYS": {"new": KEY, "old": KEY}}, ["W120"]),
+        ({"PSEUDONYM_KEYS": {"young": KEY, "old": KEY}}, []),
     ],
 )
 def test_settings_by_which_no_step_could_be_judged_are_named(

@@ -10,6 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from notifications.channels import Channel
+from resetdelivery.cutover import turns
+from resetdelivery.cutover.turns import ChannelsBusy
 from resetdelivery.domain.rollout import Position
 from resetdelivery.management.operator import operator
 from resetdelivery.models import AuditEntry, ChannelControl
@@ -123,6 +125,39 @@ def test_pause_and_resume_say_what_they_did() -> None:
     assert run("resume", "email") == "email: was not paused\n"
 
 
+def test_a_pause_that_must_wait_says_that_it_tries_again_and_then_what_it_did(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    busy = [True]
+
+    def held_at_first(using: str) -> None:
+        if busy and busy.pop():
+            raise ChannelsBusy
+
+    monkeypatch.setattr(turns, "_take_turn", held_at_first)
+    monkeypatch.setattr(turns, "BETWEEN_TRIES_SECONDS", 0.01)
+    first, second = run("pause", "email", "--why", "x").splitlines()
+    assert first.startswith("Somebody holds the channels: ")
+    assert first.endswith("Trying again for 30 s; not paused yet.")
+    assert second == "email: paused; nothing more is sent, and what waits still expires"
+
+
+@pytest.mark.parametrize("arguments", [("set", "email", "legacy"), ("resume", "email")])
+def test_other_steps_give_up_at_once_where_somebody_holds_the_channels(
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    tries: list[str] = []
+
+    def held(using: str) -> None:
+        tries.append(using)
+        raise ChannelsBusy
+
+    monkeypatch.setattr(turns, "_take_turn", held)
+    with pytest.raises(CommandError, match=r"Somebody holds the channels .* nothing was changed"):
+        run(*arguments)
+    assert len(tries) == 1
+
+
 def test_the_kill_switch_pauses_every_channel_and_is_taken_back_alike() -> None:
     run("pause", "all", "--why", "wrong links")
     assert set(ChannelControl.objects.values_list("channel", "paused")) == {(c.value, True) for c in Channel}
@@ -200,6 +235,7 @@ def test_a_status_tells_a_pause_with_who_and_why() -> None:
 
 
 def test_a_status_tells_a_pause_by_a_configuration_error() -> None:
+    ready()
     pause(pause_reason="misconfigured")
     found = status()
     assert (found["paused"], found["health"]) == ("yes, misconfigured", "failing: paused_misconfigured")

@@ -91,7 +91,7 @@ def test_only_live_channels_have_a_slice() -> None:
 def test_a_refused_step_changes_nothing_and_says_what_it_saw() -> None:
     put("shadow")
     with pytest.raises(
-        StepRefused, match=r"^Refused for shadowed, queue delay, counts, recovery\. "
+        StepRefused, match=r"^Refused for health, shadowed, queue delay, counts, recovery\. "
     ) as refused:
         move("live", 50)
     saw = {one.name: one.saw for one in refused.value.findings}

@@ -93,6 +93,43 @@ def test_the_next_row_probes_when_the_first_was_not_sent_after_all() -> None:
     assert {first.id, second.id} == {row.pk for row in rows}
 
 
+def test_a_shadow_is_no_probe() -> None:
+    shadows = store(20, overdue=6, authority="shadow")
+    (ours,) = store(overdue=5)
+    due_for_a_probe()
+    (probe,) = take(ids=[row.pk for row in shadows])
+    assert (probe.id, probe.probe) == (ours.pk, True)
+    assert take() == []
+
+
+@pytest.mark.parametrize("authority", ["shadow", "legacy"])
+def test_where_nothing_asks_a_provider_the_channel_stays_paused(
+    email: ScriptedTransport, authority: str
+) -> None:
+    rows = store(3, overdue=5, authority=authority)
+    due_for_a_probe()
+    assert deliver(Channel.EMAIL, fill_at_once=True) == 0
+    assert (control().paused, control().probing) == (True, False)
+    assert states(rows) == [S.PENDING] * 3
+    store(overdue=5)
+    assert [one.probe for one in take()] == [True]
+
+
+def test_a_row_that_can_no_longer_help_begins_no_probe() -> None:
+    store(overdue=5, life=20)
+    due_for_a_probe()
+    assert take(floor=30) == []
+    assert (control().paused, control().probing) == (True, False)
+
+
+def test_shadows_follow_a_probe_that_passes() -> None:
+    store(overdue=5)
+    store(3, overdue=5, authority="shadow")
+    due_for_a_probe()
+    answer(record(take()), ACCEPTED)
+    assert len(take()) == 3
+
+
 def test_a_pause_by_a_person_outlasts_a_configuration_error() -> None:
     store(overdue=5)
     marked = record(take())

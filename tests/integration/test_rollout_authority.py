@@ -172,6 +172,13 @@ def family(make_account: Callable[..., Any], db: None) -> list[Any]:
     return [make_account(id=900_000 + n, email=FAMILY) for n in (1, 2, 3)]
 
 
+@pytest.fixture
+def first_over_its_limit(family: list[Any], change: Settings, sms: ScriptedTransport) -> None:
+    change(ACCOUNT_PER_HOUR=1)
+    ask(family[0], "sms")
+    deliver(SMS)
+
+
 def ask_family(**options: Any) -> Admission:
     return request_reset(submitted=FAMILY, **{"channels": ["email"], **options})
 
@@ -235,23 +242,40 @@ def test_where_all_of_it_is_ours_each_joins_for_itself(
 
 
 def test_an_account_over_its_limit_does_not_keep_the_others_from_being_told_of(
-    family: list[Any], change: Settings, sms: ScriptedTransport
+    family: list[Any], first_over_its_limit: None
 ) -> None:
-    change(ACCOUNT_PER_HOUR=1)
-    ask(family[0], "sms")
-    deliver(SMS)
+    move(EMAIL, "shadow")
+    assert ask_family().legacy_channels == (EMAIL,)
+    assert ResetIntent.objects.filter(cancel_reason="account_limit").count() == 1
+
+
+def test_the_answer_and_its_replay_are_about_an_account_that_the_existing_sender_was_told_of(
+    family: list[Any], first_over_its_limit: None
+) -> None:
+    move(EMAIL, "shadow")
+    first = ask_family(idempotency_key="1")
+    replay = ask_family(idempotency_key="1")
+    assert (replay.replayed, replay.reference) == (True, first.reference)
+    assert ResetIntent.objects.get(reference=first.reference).account_ref == str(family[1].pk)
+
+
+def test_the_answer_is_about_an_account_that_a_reset_can_get_to(family: list[Any]) -> None:
+    family[0].is_active = False
+    family[0].save()
     move(EMAIL, "shadow")
     first = ask_family()
-    assert ResetIntent.objects.get(reference=first.reference).cancel_reason == "account_limit"
-    assert first.legacy_channels == (EMAIL,)
+    assert ResetIntent.objects.get(reference=first.reference).account_ref == str(family[1].pk)
+
+
+def test_where_nobody_is_told_the_answer_is_about_the_first_account(
+    family: list[Any], first_over_its_limit: None
+) -> None:
+    assert ResetIntent.objects.get(reference=ask_family().reference).account_ref == str(family[0].pk)
 
 
 def test_an_account_over_its_limit_does_not_keep_the_others_from_joining(
-    family: list[Any], change: Settings, sms: ScriptedTransport
+    family: list[Any], first_over_its_limit: None
 ) -> None:
-    change(ACCOUNT_PER_HOUR=1)
-    ask(family[0], "sms")
-    deliver(SMS)
     move(EMAIL, "shadow")
     ask_family()
     again = ask_family()

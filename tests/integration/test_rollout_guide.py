@@ -160,8 +160,10 @@ def test_the_guide_leads_from_one_sender_to_the_other_and_back(
         walk.next("rollout verify-recovery email")
     walk.next_ones("delivery_budget", "rollout set email live --slice 200")
     assert [shop.sender_of(one) for one in (inside, later, outside)] == ["ours", "ours", "existing"]
+    assert {shop.sender_of(shop.account(within=200)) for _ in range(4)} == {"ours"}
     walk.next("rollout set email live --slice 800")
     assert [shop.sender_of(one) for one in (inside, later, outside)] == ["ours", "ours", "existing"]
+    assert {shop.sender_of(shop.account(within=800)) for _ in range(16)} == {"ours"}
     walk.next("rollout set email live")
     assert [shop.sender_of(one) for one in (inside, later, outside)] == ["ours", "ours", "ours"]
 

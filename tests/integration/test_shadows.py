@@ -181,14 +181,17 @@ def test_a_shadow_proves_nothing_to_a_channel_that_is_probed(
 ) -> None:
     fields = {"paused": True, "pause_reason": "misconfigured", "probe_at": database_now(connection)}
     ChannelControl.objects.update_or_create(channel="email", defaults=fields)
-    assert shadow(account).state == S.SHADOWED
+    waits = shadow(account)
     control = ChannelControl.objects.get(channel="email")
-    assert (control.probing, control.pause_reason) == (True, "misconfigured")
+    assert (waits.state, control.paused, control.probing) == (S.PENDING, True, False)
     mode("live")
     request_reset(account_ref=str(make_account().pk), channels=["email"])
     deliver(Channel.EMAIL)
+    deliver(Channel.EMAIL, fill_at_once=True)
     control.refresh_from_db()
+    waits.refresh_from_db()
     assert (control.probing, control.pause_reason, len(email.messages)) == (False, "", 1)
+    assert waits.state == S.SHADOWED
 
 
 # What is counted of shadows, and what is not.

@@ -10,12 +10,14 @@ import pytest
 from notifications.channels import Channel
 from resetdelivery import abandoned, recovery
 from resetdelivery.abandoned import PutBack
+from resetdelivery.cancellation import request_intent_cancel
 from resetdelivery.conf import get_settings
+from resetdelivery.cutover import stranded
 from resetdelivery.cutover.stranded import Strand
 from resetdelivery.delivery import deliver
-from resetdelivery.domain.states import DeliveryState
+from resetdelivery.domain.states import HELD_STATES, DeliveryState
 from resetdelivery.domain.verification import Kind
-from resetdelivery.models import AuditEntry, JobRun
+from resetdelivery.models import AuditEntry, Delivery, JobRun
 from resetdelivery.recovery import Swept
 from tests.brokers import Queue
 from tests.integration.conftest import Settings
@@ -142,6 +144,19 @@ def test_leases_that_others_abandoned_are_counted_apart_and_stay(queue: Queue, c
     assert states(rows) == [S.LEASED] * 3
 
 
+def test_what_is_stranded_on_purpose_raises_no_alarm(
+    queue: Queue, change: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    change(RECOVERY="observe")
+    run()
+    assert "sweep_would_put_back" not in caplog.text
+    store(3, overdue=5)
+    take(lease=-1)
+    found = run()
+    assert "sweep_would_put_back" in caplog.text
+    assert found.findings[1].saw == "5, 3 of them not from here"
+
+
 def act_all_the_same(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         recovery, "_observed", lambda using: Swept(put_back=abandoned.put_back_abandoned(using=using).rows)
@@ -182,6 +197,43 @@ def test_an_observing_sweep_that_is_broken_does_not_pass(
     breaks(monkeypatch)
     assert not_ok(run(timeout=seconds(0.3))) == names
     assert not AuditEntry.objects.exists()
+
+
+# What goes wrong at the end.
+
+
+def test_a_row_that_does_not_end_keeps_no_other_from_it_nor_any_lease(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = iter(["the first", "the second"])
+
+    def fail_twice(**options: Any) -> Any:
+        if which := next(failing, None):
+            raise RuntimeError(which)
+        return request_intent_cancel(**options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stranded, "request_intent_cancel", fail_twice)
+        with pytest.raises(RuntimeError, match="the first"):
+            run()
+    # Those two ended with the sweep, but for the lease: that was given back.
+    assert not Delivery.objects.filter(state__in=HELD_STATES).exists()
+    assert not AuditEntry.objects.exists()
+
+
+def test_an_error_at_the_end_does_not_hide_what_went_wrong_before(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = stranded.Strand.end
+
+    def end_and_fail(strand: stranded.Strand) -> None:
+        end(strand)
+        raise RuntimeError("at the end")
+
+    monkeypatch.setattr(stranded.Strand, "end", end_and_fail)
+    monkeypatch.setattr(stranded.Strand, "leases_end", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run()
 
 
 # Somebody else sweeps and delivers.

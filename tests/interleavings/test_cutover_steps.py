@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +15,7 @@ from django.db import connection, transaction
 from notifications.channels import Channel
 from resetdelivery.claims.control import holds
 from resetdelivery.claims.sql import CONTROL
+from resetdelivery.cutover import turns
 from resetdelivery.cutover.steps import Changed, ChannelsBusy, InvalidStep, StepRefused, pause, resume
 from resetdelivery.domain.rollout import Position
 from resetdelivery.models import Attempt, ChannelControl
@@ -170,6 +172,19 @@ def test_two_kill_switches_at_once_are_one_pause_of_each_channel() -> None:
     ]
 
 
+@pytest.fixture(autouse=True)
+def _long_turns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps wait until a test has brought everybody together; only those about it wait for less."""
+    if "short_turns" not in request.fixturenames:
+        monkeypatch.setattr(turns, "TURN_SECONDS", CEILING_SECONDS)
+
+
+@pytest.fixture
+def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "TURN_SECONDS", 0.05)
+    monkeypatch.setattr(turns, "BETWEEN_TRIES_SECONDS", 0.05)
+
+
 @pytest.mark.parametrize("ends_paused", [True, False])
 def test_pause_and_resume_at_once_end_as_the_later_one_says(ends_paused: bool) -> None:
     stop()
@@ -181,18 +196,61 @@ def test_pause_and_resume_at_once_end_as_the_later_one_says(ends_paused: bool) -
     assert ChannelControl.objects.get(channel="email").paused == ends_paused
 
 
-def test_a_pause_that_waits_too_long_says_so_and_changes_nothing() -> None:
+@pytest.mark.usefixtures("short_turns")
+def test_a_pause_of_no_patience_says_that_somebody_holds_the_channels_and_changes_nothing() -> None:
     with holding() as cursor:
         cursor.execute(SHARED, ["email"])
-        with connection.cursor() as own:
-            own.execute("SET lock_timeout = '50ms'")
-        try:
-            with pytest.raises(ChannelsBusy, match="Somebody holds the channels for longer"):
-                stop()
-        finally:
-            with connection.cursor() as own:
-                own.execute("RESET lock_timeout")
+        with pytest.raises(ChannelsBusy, match="Somebody holds the channels for longer"):
+            pause([EMAIL], who="ada", why="because", patience=dt.timedelta(0))
     assert (ChannelControl.objects.get(channel="email").paused, trail()) == (False, [])
+
+
+@pytest.mark.usefixtures("short_turns")
+@pytest.mark.parametrize("step", [partial(move, "shadow"), partial(resume, [EMAIL], who="bob")])
+def test_other_steps_give_up_after_one_turn(step: Callable[[], object]) -> None:
+    with holding() as cursor:
+        cursor.execute(SHARED, ["email"])
+        with pytest.raises(ChannelsBusy):
+            step()
+    assert trail() == []
+
+
+@pytest.mark.usefixtures("short_turns")
+def test_a_pause_behind_a_process_that_hangs_holds_up_no_other_channel_and_comes_through_after_it() -> None:
+    """The hanging one is idle in its transaction, in the middle of a mark of email's."""
+    for channel in Channel:
+        ChannelControl.objects.get_or_create(channel=channel)
+    tried = threading.Event()
+
+    def stop_email() -> tuple[Channel, ...]:
+        with connection.cursor() as cursor:
+            # As PostgreSQL has it where nobody set it: for ever.
+            cursor.execute("SET lock_timeout = 0")
+        return pause([EMAIL], who="ada", why="because", on_wait=tried.set)
+
+    def mark_sms() -> bool:
+        with transaction.atomic(), connection.cursor() as cursor:
+            return holds(connection, cursor, Channel.SMS)
+
+    with ThreadPoolExecutor(2) as pool:
+        with holding() as cursor:
+            cursor.execute(SHARED, ["email"])
+            stopped = pool.submit(alone, stop_email)
+            assert tried.wait(CEILING_SECONDS)
+            # All of these come to their end while the other one still hangs.
+            marks = [pool.submit(alone, mark_sms).result(CEILING_SECONDS) for _ in range(20)]
+            assert (marks, stopped.done()) == ([False] * 20, False)
+        assert stopped.result(CEILING_SECONDS) == (EMAIL,)
+    assert ChannelControl.objects.get(channel="email").paused
+
+
+@pytest.mark.usefixtures("short_turns")
+def test_what_a_step_waits_is_a_matter_of_its_turn_alone() -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '7s'")
+        stop()
+        cursor.execute("SELECT current_setting('lock_timeout')")
+        assert cursor.fetchone() == ("7s",)
 
 
 def test_claims_and_admissions_do_not_wait_for_a_step(account: Any) -> None:

@@ -136,7 +136,7 @@ def request(recipient: str, **changed: Any) -> Request:
 
 
 def run(*requests: Request, accepted: dict[str, list[float]] | None = None, **changed: Any) -> Run:
-    plain: dict[str, Any] = {"warm_up_seconds": 1.0, "left_open": 0, "outcomes": {}, "cpu_seconds": {}}
+    plain: dict[str, Any] = {"warm_up_seconds": 1.0, "left_open": (), "outcomes": {}, "cpu_seconds": {}}
     return run_of(CELL, requests, accepted or {}, **{**plain, **changed})
 
 
@@ -165,6 +165,11 @@ def test_the_warm_up_is_not_measured_but_its_processor_time_is_shared_out() -> N
     assert found.delivered_for == 2
 
 
+def test_what_the_warm_up_left_open_is_not_counted() -> None:
+    found = run(request("a", offset=0.5), request("b"), request("c"), left_open=["a", "b"])
+    assert found.left_open == 1
+
+
 def test_a_run_comes_back_from_json_as_it_was() -> None:
     before = run(request("a"), accepted={"a": [11.0]}, cpu_seconds={"web": 0.5}, outcomes={"accepted": 1})
     assert run_from_json(json.loads(json.dumps(dataclasses.asdict(before)))) == before
@@ -181,9 +186,9 @@ def test_runs_of_one_configuration_are_one_row_of_all_their_requests() -> None:
 
 
 def test_what_failed_is_said_in_words() -> None:
-    failing = run(request("a", committed=None, error="AccountBusy"), left_open=3, outcomes={"ambiguous": 2})
-    (row,) = rows_of([failing])
-    assert row.failed == "1 requests raised AccountBusy, 2 attempts ambiguous, 3 left open"
+    asked = (request("a", committed=None, error="AccountBusy"), request("b"))
+    (row,) = rows_of([run(*asked, left_open=["b"], outcomes={"ambiguous": 2})])
+    assert row.failed == "1 requests raised AccountBusy, 2 attempts ambiguous, 1 left open"
     (fine,) = rows_of([run(request("a"))])
     assert fine.failed == ""
 

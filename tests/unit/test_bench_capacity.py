@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from bench.capacity.__main__ import LINEUPS, steady_rate_of
+from bench.capacity.__main__ import compared as compared_with
 from bench.capacity.calibration import by_role, costs_from, per_row
-from bench.capacity.comparison import Compared, costs_table, table, verdict
+from bench.capacity.comparison import Compared, costs_table, source, table, verdict
 from bench.capacity.measured import Delivered, quantile, steady_rate
+from bench.capacity.stage import Lineup
+from resetdelivery.domain import capacity
 from resetdelivery.domain.capacity import USUAL_COSTS
 
 
@@ -33,6 +37,44 @@ def test_what_is_outside_is_said_in_the_table_and_below_it() -> None:
     text = table([compared(100.0, 100.0), compared(200.0, 100.0)])
     assert text.count("**outside**") == 1
     assert text.endswith("outside: 1 x 2: deliveries/s.")
+
+
+def test_what_could_not_be_measured_is_said_in_the_table_and_below_it() -> None:
+    text = table([compared(100.0, 100.0), compared(200.0)])
+    assert "| 1 x 2 | deliveries/s | 200 | **not measured**: arrivals came late | | | |" in text
+    assert text.endswith(
+        "1 of 2 within 15%, or the spread of the runs where that is larger; "
+        "not measured, for arrivals came late: 1 x 2: deliveries/s."
+    )
+
+
+def test_a_run_whose_arrivals_came_late_is_not_counted_and_its_delay_is_still_a_row() -> None:
+    lineup = LINEUPS[0]
+    in_time, late = steady(behind=0.1), steady(behind=0.5)
+    backlog = Delivered(marked=[0.0], accepted=[n / 10 for n in range(100)], due=[0.0])
+    cases: list[tuple[list[tuple[Delivered, Delivered | None]], int]] = [
+        ([(backlog, in_time), (backlog, late)], 1),
+        ([(backlog, late)], 0),
+    ]
+    for runs, number in cases:
+        rate, delay = compared_with({lineup: runs}, USUAL_COSTS)
+        assert (len(rate.measured), len(delay.measured)) == (len(runs), number)
+
+
+def steady(behind: float) -> Delivered:
+    return Delivered(marked=[0.2] * 20, accepted=[0.5] * 20, due=[0.0] * 20, behind=behind)
+
+
+def test_delays_are_measured_at_no_more_than_one_process_admits_and_not_where_answers_come_at_once() -> None:
+    slow, quick = (Lineup(workers=1, concurrency=4, wave=16, latency=one) for one in (0.4, 0.005))
+    assert [steady_rate_of(slow, highest) for highest in (50.0, 500.0)] == [30.0, 40.0]
+    assert steady_rate_of(quick, 50.0) is None
+
+
+def test_measured_costs_are_written_as_the_source_that_takes_them() -> None:
+    names: dict[str, object] = {}
+    exec(source(USUAL_COSTS), vars(capacity).copy(), names)
+    assert names == {"USUAL_COSTS": USUAL_COSTS}
 
 
 def test_what_the_steps_cost_is_a_table_in_milliseconds() -> None:

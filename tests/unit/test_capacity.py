@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resetdelivery.domain.capacity import (
@@ -105,6 +105,32 @@ def test_below_the_highest_rate_nothing_expires_and_the_delay_has_an_end(
     assert found.p95 < math.inf
 
 
+@given(
+    workers=st.integers(1, 8),
+    concurrency=st.integers(1, 256),
+    latency=st.floats(0.0, 2.0),
+    share=st.floats(0.05, 0.99),
+    cores=st.integers(1, 8),
+)
+@settings(deadline=None, max_examples=25)
+def test_nothing_is_busier_than_it_can_be(
+    workers: int, concurrency: int, latency: float, share: float, cores: int
+) -> None:
+    asked = system(workers=workers, concurrency=concurrency, latency=latency, database_cores=cores)
+    found = queue_delay(asked, share * highest_rate(asked))
+    assert not found.saturated
+    assert max(utilisation(asked, found.flow).values()) <= 1.005
+
+
+def test_threads_that_find_no_processor_make_batches_larger_and_wait_for_each_other() -> None:
+    asked = system(concurrency=64, latency=0.12)
+    # A batch of one row takes 2.0 + 1.5 + 2.5 + 0.6 ms of the interpreter: 300 a second are too many.
+    found = queue_delay(asked, 300.0)
+    assert found.flow.rows == pytest.approx(300 * 0.006 / (1 - 300 * 0.0006), rel=0.02)
+    # 64 batches share one interpreter, and as many hints wait for one of these threads.
+    assert found.p95 > 64 * found.flow.rows / 300
+
+
 def test_where_nearly_nothing_arrives_a_delivery_waits_for_its_own_steps_only() -> None:
     # Pickup, hint, claim and half of the wave's bookkeeping.
     alone = 0.003 + 0.002 + 0.0028 + 0.007 / 2
@@ -161,6 +187,11 @@ def test_the_database_gets_cores_for_the_rate_with_room_to_spare() -> None:
     cores = database_cores_for(asked, 2000.0)
     busy = utilisation(asked, queue_delay(changed(asked, database_cores=cores), 2000.0).flow)
     assert busy["database CPU"] * asked.database_cores / cores <= 0.75
+
+
+def test_threads_of_one_process_beyond_the_databases_connections_are_not_counted() -> None:
+    by_name = {one.name: one.rate for one in scale_limits(system(concurrency=256))}
+    assert by_name["100 database connections"] == saturated_rate(system(concurrency=100))
 
 
 def test_what_gives_way_first_at_scale_is_at_the_front() -> None:

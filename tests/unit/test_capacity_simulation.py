@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench.capacity.lanes import Lanes, Played
-from resetdelivery.domain.capacity import Cost, System, highest_rate, saturated_rate
+from resetdelivery.domain.capacity import Cost, Costs, System, highest_rate, saturated_rate
 from resetdelivery.domain.queue_delay import queue_delay
 from tests.unit.test_capacity import FREE, system
 
@@ -19,6 +19,32 @@ SYSTEMS = [
     )
 ]
 ALLOWED = 0.15
+#: A claim and a wave that cost so much that hints for single rows use up a process's interpreter.
+DEAR = Costs(
+    hint=Cost(worker=0.0025),
+    claim=Cost(worker=0.0025, database=0.0010, waiting=0.0015),
+    wave=Cost(worker=0.0035, database=0.0020, waiting=0.0040),
+    row=Cost(worker=0.0006, database=0.0002, waiting=0.0001),
+    admission=Cost(worker=0.0060, database=0.0020),
+    pickup=0.004,
+)
+#: Workers and threads, latency, deviation, arrivals per second, database cores.
+MANY_THREADS = [
+    (1, 64, 0.12, 0.0, 80, 2),
+    (1, 64, 0.12, 0.0, 90, 2),
+    (1, 64, 0.12, 0.0, 150, 2),
+    (1, 64, 0.12, 0.03, 150, 2),
+    (1, 64, 0.12, 0.03, 250, 2),
+    (1, 64, 0.01, 0.0, 200, 2),
+    (1, 256, 0.01, 0.0, 300, 3),
+    (2, 32, 0.12, 0.0, 300, 3),
+    (2, 32, 0.12, 0.03, 200, 2),
+    (4, 32, 0.12, 0.0, 800, 6),
+    (1, 32, 0.12, 0.03, 200, 2),
+    (1, 32, 0.40, 0.1, 150, 2),
+    (1, 128, 0.12, 0.03, 250, 2),
+    (8, 32, 0.50, 0.125, 700, 5),
+]
 
 
 def named(value: Any) -> str:
@@ -42,6 +68,20 @@ def test_the_formula_delivers_as_many_as_the_simulation(asked: System) -> None:
 def test_the_formulas_delay_is_the_simulations_for_95_of_100(asked: System, share: float) -> None:
     rate = share * highest_rate(asked)
     assert queue_delay(asked, rate).p95 == pytest.approx(played(asked, rate).quantile(0.95), rel=ALLOWED)
+
+
+@pytest.mark.parametrize(
+    ("workers", "concurrency", "latency", "deviation", "rate", "cores"),
+    MANY_THREADS,
+    ids=lambda value: f"{value:g}",
+)
+def test_the_formulas_delay_is_the_simulations_also_where_threads_wait_for_their_interpreter(
+    workers: int, concurrency: int, latency: float, deviation: float, rate: float, cores: int
+) -> None:
+    of = {"workers": workers, "concurrency": concurrency, "database_cores": cores, "costs": DEAR}
+    asked = system(latency=latency, deviation=deviation, **of)
+    simulated = played(asked, rate, number=8000).quantile(0.95)
+    assert queue_delay(asked, rate).p95 == pytest.approx(simulated, rel=ALLOWED)
 
 
 def test_the_simulation_delivers_everything_once() -> None:

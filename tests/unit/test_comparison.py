@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resetdelivery.domain.comparison import OPEN, UNTOLD, Comparison, Pair
+from resetdelivery.domain.comparison import NOT_EXPECTED, OPEN, UNTOLD, Comparison, Pair
 from resetdelivery.domain.telemetry import DELAY_LABELS, QUEUE_DELAY_SECONDS
 
 
@@ -33,6 +33,7 @@ def compared(*pairs: Pair, **fields: Any) -> Comparison:
         # One side says nothing.
         ("shadowed", UNTOLD, False, False),
         ("failed", UNTOLD, False, False),
+        ("failed", NOT_EXPECTED, False, False),
         ("withheld", "accepted", False, False),
         ("withheld", "failed", False, False),
         (OPEN, "accepted", False, False),
@@ -77,6 +78,7 @@ def test_totals_are_of_what_both_sides_speak_of() -> None:
         Pair(ours="failed", theirs="not_sent", reason="no_destination", number=3),
         Pair(ours="shadowed", theirs=UNTOLD, number=7),
         Pair(ours="withheld", theirs=UNTOLD, number=11),
+        Pair(ours="cancelled", theirs=NOT_EXPECTED, reason="account_limit", number=19),
         Pair(ours=OPEN, theirs=UNTOLD, number=13),
         Pair(ours=OPEN, theirs="accepted", number=17),
     )
@@ -84,6 +86,33 @@ def test_totals_are_of_what_both_sides_speak_of() -> None:
     assert (found.would_send_of_compared, found.sent_of_compared) == (94, 93)
     assert found.disagreeing == 7
     assert found.not_reported == 18
+
+
+def test_what_was_not_reported_is_split_by_why_we_would_not_have_sent_it() -> None:
+    found = compared(
+        Pair(ours="cancelled", theirs=UNTOLD, reason="unknown_account", number=2),
+        Pair(ours="cancelled", theirs=UNTOLD, reason="superseded", number=1),
+        Pair(ours="shadowed", theirs=UNTOLD, reason="shadow", number=4),
+        Pair(ours="withheld", theirs=UNTOLD, reason="sent_by_existing_sender", number=3),
+        Pair(ours="cancelled", theirs="not_sent", reason="unknown_account", number=9),
+    )
+    assert list(found.untold.items()) == [
+        ("shadowed", 4),
+        ("withheld", 3),
+        ("unknown_account", 2),
+        ("superseded", 1),
+    ]
+
+
+@pytest.mark.parametrize("theirs", ["accepted", "not_sent"])
+def test_a_later_channel_of_a_chain_is_not_compared(theirs: str) -> None:
+    found = compared(Pair(ours="cancelled", theirs=theirs, reason="not_needed", number=3))
+    assert (found.left_to_them, found.compared, found.disagreeing) == (3, 0, 0)
+
+
+def test_a_later_channel_of_which_nothing_is_told_is_only_not_reported() -> None:
+    found = compared(Pair(ours="cancelled", theirs=UNTOLD, reason="not_needed", number=3))
+    assert (found.left_to_them, found.not_reported) == (0, 3)
 
 
 def test_the_most_frequent_disagreement_comes_first() -> None:

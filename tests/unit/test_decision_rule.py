@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from resetdelivery.domain import decision_rule
 from resetdelivery.domain.decision_rule import (
     Course,
     largest,
@@ -16,7 +17,7 @@ from resetdelivery.domain.decision_rule import (
     recovery_seconds,
     smallest,
 )
-from resetdelivery.domain.retry import RetryPolicy, full_jitter, retry_fits, still_useful
+from resetdelivery.domain.retry import RetryPolicy, backoff_seconds, full_jitter, retry_fits, still_useful
 
 NOW = dt.datetime(2026, 3, 29, 0, 59, 30, tzinfo=dt.UTC)
 #: The defaults of an email at the boundary of the broker, with one worker that dies.
@@ -29,7 +30,8 @@ DEFAULT = Course(
     claim_seconds=0,
     recovery_seconds=42,
     failure_seconds=15,
-    wake_seconds=1,
+    pause_seconds=30,
+    wake_seconds=2,
     latency_seconds=2,
     tries=6,
     policy=RetryPolicy(),
@@ -42,6 +44,7 @@ SMALL = replace(
     claim_seconds=5,
     recovery_seconds=0,
     failure_seconds=6,
+    pause_seconds=0,
     wake_seconds=7,
     latency_seconds=8,
     policy=RetryPolicy(base_seconds=10, factor=3, cap_seconds=50, min_useful_seconds=20),
@@ -52,12 +55,12 @@ SMALL = replace(
     ("course", "attempt", "starts", "done"),
     [
         (DEFAULT, 1, 45, 47),  # 1 + 1 + 1 + 42
-        (DEFAULT, 2, 64, 66),  # and 15, 2 of backoff, 1 + 1
-        (DEFAULT, 3, 85, 87),  # and 15, 4, 2
-        (DEFAULT, 4, 110, 112),  # and 15, 8, 2
-        (DEFAULT, 5, 143, 145),  # and 15, 16, 2
-        (DEFAULT, 6, 192, 194),  # and 15, 32, 2
-        (DEFAULT, 7, 269, 271),  # and 15, 60 at the cap, 2
+        (DEFAULT, 2, 93, 95),  # and 15, 30 of a pause that is longer than the backoff, 2 + 1
+        (DEFAULT, 3, 141, 143),  # and 15, 30, 3
+        (DEFAULT, 4, 189, 191),  # and 15, 30, 3
+        (DEFAULT, 5, 237, 239),  # and 15, 30, 3
+        (DEFAULT, 6, 287, 289),  # and 15, 32 of backoff, 3
+        (DEFAULT, 7, 365, 367),  # and 15, 60 at the cap, 3
         (SMALL, 1, 14, 22),  # 1 + 3 + 1 + 4 + 5
         (SMALL, 2, 46, 54),  # and 6, 10, 7 + 4 + 5
         (SMALL, 3, 98, 106),  # and 6, 30, 16
@@ -75,16 +78,16 @@ def test_an_attempt_starts_after_all_that_may_go_wrong_before_it(
     [
         (76, 0),
         (77, 1),  # done after 47, and 30 to be of use
-        (95, 1),
-        (96, 2),
-        (116, 2),
-        (117, 3),
-        (141, 3),
-        (142, 4),
-        (174, 4),
-        (175, 5),
-        (223, 5),
-        (224, 6),
+        (124, 1),
+        (125, 2),
+        (172, 2),
+        (173, 3),
+        (220, 3),
+        (221, 4),
+        (268, 4),
+        (269, 5),
+        (318, 5),
+        (319, 6),
         (9000, 6),  # no more than there are
     ],
 )
@@ -106,11 +109,25 @@ def test_a_lost_hint_costs_the_grace_and_a_sweep() -> None:
     assert lost_hint_seconds(grace_seconds=15, sweep_seconds=10, hint_seconds=1) == 26
 
 
+def test_nobody_looks_beyond_the_first_attempt_that_cannot_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def counting(policy: RetryPolicy, attempts: int) -> float:
+        asked.append(attempts)
+        return backoff_seconds(policy, attempts)
+
+    monkeypatch.setattr(decision_rule, "backoff_seconds", counting)
+    course = replace(DEFAULT, tries=100_000)
+    assert (course.fitting, course.all_fit, len(course.shown)) == (13, False, 20)
+    # Once for each attempt that fits, each time.
+    assert asked == [*range(1, 14), *range(1, 14)]
+
+
 # Milliseconds in whole numbers: no answer hangs on how a float is rounded.
 millis = st.integers(min_value=0, max_value=60_000).map(lambda number: number / 1000)
 TERMS = (
     *("rounding_seconds", "admission_seconds", "hint_seconds", "queue_seconds", "claim_seconds"),
-    *("recovery_seconds", "failure_seconds", "wake_seconds", "latency_seconds"),
+    *("recovery_seconds", "failure_seconds", "pause_seconds", "wake_seconds", "latency_seconds"),
 )
 
 
@@ -158,7 +175,7 @@ def made(course: Course, policy: RetryPolicy) -> int:
         if not still_useful(policy, now=at, expires_at=expires_at):
             return number - 1
         failed = at + seconds(course.failure_seconds)
-        delay = full_jitter(backoff(policy, number), 1.0)
+        delay = max(full_jitter(backoff(policy, number), 1.0), course.pause_seconds)
         if not retry_fits(policy, now=failed, delay_seconds=delay, expires_at=expires_at):
             return number
         at = failed + seconds(delay + course.wake_seconds + course.pickup_seconds)

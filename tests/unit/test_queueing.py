@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -53,12 +55,34 @@ def test_more_load_makes_more_of_them_wait(servers: int, share: float) -> None:
     assert erlang_c(servers, servers * share) <= erlang_c(servers, servers * (share + 0.01))
 
 
+def shares_of(servers: int, places: int, load: float, variability: float = 1.0) -> tuple[float, ...]:
+    """The shares with a free server, with 1, 2, ... waiting next, and with all places taken."""
+    found = occupancy(servers, places, load, variability=variability)
+    waiting = dict(found.ranks(groups=places))
+    ranks = range(1, places - servers + 1)
+    return (found.free, *(waiting.get(rank, 0.0) for rank in ranks), found.full)
+
+
 def test_a_queue_with_one_place_is_full_as_often_as_erlang_b_says() -> None:
-    assert occupancy(1, 1, 0.5) == pytest.approx([2 / 3, 1 / 3])
+    assert shares_of(1, 1, 0.5) == pytest.approx((2 / 3, 1 / 3))
 
 
 def test_a_queue_of_one_server_and_three_places_is_as_full_as_the_geometric_series() -> None:
-    assert occupancy(1, 3, 2.0) == pytest.approx([1 / 15, 2 / 15, 4 / 15, 8 / 15])
+    assert shares_of(1, 3, 2.0) == pytest.approx((1 / 15, 2 / 15, 4 / 15, 8 / 15))
+
+
+def state_by_state(servers: int, places: int, load: float, variability: float) -> tuple[float, ...]:
+    """The same, from the share of each number in the queue: written down one after the other."""
+    ratio = load / servers
+    step = ratio if variability == 1.0 else math.exp(2.0 * (ratio - 1.0) / (ratio + variability))
+    weights = [1.0]
+    for number in range(1, places):
+        weights.append(weights[-1] * (load / number if number <= servers else step))
+    served = math.fsum(weight * min(number, servers) for number, weight in enumerate(weights))
+    full = max(0.0, (load * math.fsum(weights) - served) / servers)
+    total = math.fsum(weights) + full
+    free, waiting = math.fsum(weights[:servers]), weights[servers:]
+    return tuple(one / total for one in (free, *waiting, full))
 
 
 @given(
@@ -67,15 +91,35 @@ def test_a_queue_of_one_server_and_three_places_is_as_full_as_the_geometric_seri
     share=st.floats(0.05, 3.0),
     variability=st.sampled_from([0.1, 0.5, 1.0]),
 )
-def test_a_queue_lets_in_as_much_as_it_serves(
+def test_a_queue_is_as_full_as_its_states_one_by_one_say(
     servers: int, extra: int, share: float, variability: float
 ) -> None:
     load = servers * share
-    shares = occupancy(servers, servers + extra, load, variability=variability)
-    served = sum(part * min(number, servers) for number, part in enumerate(shares))
-    assert math.fsum(shares) == pytest.approx(1.0)
-    # Where the diffusion approximation leaves the full state no share, less is let in than is served.
-    assert shares[-1] == 0.0 or load * (1.0 - shares[-1]) == pytest.approx(served, rel=1e-6)
+    expected = state_by_state(servers, servers + extra, load, variability)
+    found = shares_of(servers, servers + extra, load, variability)
+    assert math.fsum(found) == pytest.approx(1.0)
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("load", [0.0, 20_000.0, 990_000.0, 1_000_000.0, 1_000_001.0, 4_000_000.0])
+def test_a_million_servers_are_not_gone_through_one_by_one(load: float) -> None:
+    lines = 0
+
+    def count(*_: Any) -> Any:
+        nonlocal lines
+        lines += 1
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        found = occupancy(1_000_000, 2_000_004, load, variability=0.1)
+        ranks = list(found.ranks())
+    finally:
+        sys.settrace(before)
+    assert lines < 200_000
+    assert len(ranks) <= 128
+    assert found.free + math.fsum(share for _, share in ranks) + found.full == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

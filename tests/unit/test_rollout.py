@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from resetdelivery.domain.preconditions import findings, nothing_seen
 from resetdelivery.domain.rollout import (
     Facts,
     Finding,
     Position,
     Rules,
-    findings,
     in_words,
     next_position,
     next_step,
@@ -31,8 +31,11 @@ RULES = Rules(
 GOOD = Facts(
     recovery="on",
     verified_seconds={"observe": 2 * DAY, "on": DAY},
+    swept_seconds={"observe": 2 * DAY, "on": DAY},
+    observed_seconds=2 * DAY,
     would_send=95,
     unsent=5,
+    accepted=20,
     delays=95,
     delay_p95_seconds=2.0,
     oldest_due_seconds=1.0,
@@ -122,34 +125,81 @@ def test_a_larger_slice_needs_enough_deliveries(delays: int, names: list[str]) -
     assert failed(live(50), live(200), delays=delays) == names
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "least"),
+    [(1, 50, 1), (50, 200, 1), (50, 1000, 1), (51, 200, 2), (200, 800, 4), (800, 1000, 16)],
+)
+def test_a_larger_slice_needs_messages_of_ours_that_were_accepted_by_the_share_it_has(
+    before: int, after: int, least: int
+) -> None:
+    assert failed(live(before), live(after), accepted=least) == []
+    assert failed(live(before), live(after), accepted=least - 1) == ["accepted"]
+
+
+def test_a_first_slice_needs_none_that_were_accepted() -> None:
+    assert failed(SHADOW, live(50), accepted=0) == []
+
+
 WEEK = 7 * DAY
 
 
 @pytest.mark.parametrize(
-    ("recovery", "verified", "slice_ok", "everybody_ok"),
+    ("recovery", "verified", "slice_ok"),
     [
-        ("off", {}, False, False),
-        ("off", {"observe": 0.0, "on": 0.0}, False, False),
-        ("observe", {}, False, False),
-        ("observe", {"observe": WEEK}, True, False),
-        ("observe", {"observe": WEEK + 1}, False, False),
-        ("observe", {"on": 0.0}, False, False),
-        ("observe", {"observe": 0.0, "on": 0.0}, True, False),
-        ("on", {}, False, False),
-        ("on", {"observe": 0.0}, False, False),
-        ("on", {"on": WEEK}, True, False),
-        ("on", {"observe": WEEK, "on": WEEK}, True, True),
-        ("on", {"observe": WEEK + 1, "on": WEEK}, True, False),
-        ("on", {"observe": WEEK, "on": WEEK + 1}, False, False),
+        ("off", {}, False),
+        ("off", {"observe": 0.0, "on": 0.0}, False),
+        ("observe", {}, False),
+        ("observe", {"observe": WEEK}, True),
+        ("observe", {"observe": WEEK + 1}, False),
+        ("observe", {"on": 0.0}, False),
+        ("on", {}, False),
+        ("on", {"observe": 0.0}, False),
+        ("on", {"on": WEEK}, True),
+        ("on", {"observe": WEEK, "on": WEEK + 1}, False),
     ],
 )
-def test_recovery_is_verified_as_it_is_set_for_a_slice_and_both_ways_for_everybody(
-    recovery: str, verified: dict[str, float], slice_ok: bool, everybody_ok: bool
+@pytest.mark.parametrize(("before", "after"), [(SHADOW, live(50)), (live(50), live(999))])
+def test_recovery_is_verified_as_it_is_set_for_a_slice_whoever_swept(
+    before: Position, after: Position, recovery: str, verified: dict[str, float], slice_ok: bool
 ) -> None:
-    facts: dict[str, Any] = {"recovery": recovery, "verified_seconds": verified}
-    assert failed(SHADOW, live(50), **facts) == ([] if slice_ok else ["recovery"])
-    assert failed(live(50), live(999), **facts) == ([] if slice_ok else ["recovery"])
-    assert failed(live(50), EVERYBODY, **facts) == ([] if everybody_ok else ["recovery"])
+    facts: dict[str, Any] = {"recovery": recovery, "verified_seconds": verified, "swept_seconds": {}}
+    assert failed(before, after, observed_seconds=None, **facts) == ([] if slice_ok else ["recovery"])
+
+
+@pytest.mark.parametrize(
+    ("recovery", "acts", "watched", "is_ok"),
+    [
+        ("on", DAY, 2 * DAY, True),
+        ("on", WEEK, WEEK, True),
+        ("on", WEEK, 100 * WEEK, True),
+        ("on", WEEK + 1, 2 * WEEK, False),
+        ("on", DAY, DAY - 1, False),
+        ("on", DAY, None, False),
+        ("on", None, DAY, False),
+        ("observe", DAY, 2 * DAY, False),
+        ("off", DAY, 2 * DAY, False),
+    ],
+)
+def test_for_everybody_what_is_in_force_was_verified_lately_and_watched_at_any_time_before(
+    recovery: str, acts: float | None, watched: float | None, is_ok: bool
+) -> None:
+    facts: dict[str, Any] = {
+        "recovery": recovery,
+        "swept_seconds": {} if acts is None else {"on": acts},
+        "observed_seconds": watched,
+    }
+    assert failed(live(50), EVERYBODY, **facts) == ([] if is_ok else ["recovery"])
+
+
+def test_for_everybody_it_says_that_a_sweep_of_the_command_is_left_out() -> None:
+    told = {one.name: one.saw for one in found(live(50), EVERYBODY, swept_seconds={"observe": 2 * DAY})}
+    assert told["recovery"] == (
+        "RECOVERY is 'on'; 'observe' verified 2 d ago, 'on' verified never; --sweep-here left out"
+    )
+
+
+def test_where_nothing_can_be_seen_that_is_what_does_not_hold() -> None:
+    assert (nothing_seen().ok, nothing_seen().name) == (False, "nothing seen")
 
 
 def test_a_shadow_needs_no_recovery_and_no_numbers() -> None:
@@ -238,6 +288,8 @@ def test_the_next_position_is_a_few_times_the_last_one(now: Position, then: Posi
         (SHADOW, {"recovery": "off"}, "rollout set email live --slice 50"),
         (live(50), {"recovery": "observe", "verified_seconds": {"on": 1.0}}, "rollout verify-recovery email"),
         (live(50), {}, "rollout set email live --slice 200"),
+        (live(200), {"swept_seconds": {}}, "rollout set email live --slice 800"),
+        (live(800), {"swept_seconds": {}}, "rollout verify-recovery email"),
         (EVERYBODY, {"verified_seconds": {}}, ""),
         (EVERYBODY, {"paused": True}, "rollout resume email"),
         (SHADOW, {"paused": True, "verified_seconds": {}}, "rollout resume email"),

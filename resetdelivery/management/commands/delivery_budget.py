@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError, router
+from django.db import OperationalError, ProgrammingError, router
 
 from notifications.channels import Channel
 from resetdelivery.conf import Dispatch, Settings, get_settings
@@ -19,7 +19,11 @@ from resetdelivery.decision_rule import DecisionRule, as_json, decide, picture, 
 from resetdelivery.decision_rule.capacity import capacity_lines
 from resetdelivery.exceptions import ResetDeliveryError
 from resetdelivery.management.commands.reconcile import window_of
+from resetdelivery.management.database_argument import alias_of, not_answered
 from resetdelivery.models import ResetIntent
+
+_OF_RULE = ("json", "svg", "boundary", "configured_only", "database")
+_OF_CAPACITY = ("latency", "workers", "concurrency", "wave", "spread", "costs")
 
 
 class Command(BaseCommand):
@@ -43,10 +47,13 @@ class Command(BaseCommand):
         parser.add_argument("--configured-only", action="store_true", help="by settings; asks no database")
         parser.add_argument("--svg", metavar="FILE", help="write the timeline there as a picture too")
         parser.add_argument("--json", action="store_true", help="for programs")
-        parser.add_argument("--database", help="the alias of the database, where it is not the usual one")
+        parser.add_argument(
+            "--database", type=alias_of, help="the alias of the database, where it is not the usual one"
+        )
         _add_capacity(parser)
 
     def handle(self, *_: Any, **options: Any) -> None:
+        _refuse_mixed(options)
         if options["arrivals"]:
             self._capacity(options)
             return
@@ -65,9 +72,12 @@ class Command(BaseCommand):
     def _capacity(self, options: dict[str, Any]) -> None:
         if not (options["latency"] and options["workers"]):
             raise CommandError("--arrivals needs --latency and --workers, such as 120ms and 4.")
-        names = ("arrivals", "latency", "workers", "concurrency", "wave", "spread", "costs")
+        names = ("arrivals", "latency", "workers", "concurrency", "wave", "channel")
+        texts = {name: options[name] for name in ("spread", "costs") if options[name]}
+        if options["channel"]:
+            _channels(get_settings(), options["channel"])
         try:
-            answer = capacity_lines(**{name: options[name] for name in names})
+            answer = capacity_lines(**{name: options[name] for name in names}, **texts)
         except ResetDeliveryError as error:
             raise CommandError(str(error)) from None
         for line in answer.lines:
@@ -83,8 +93,16 @@ def _add_capacity(parser: ArgumentParser) -> None:
     group.add_argument("--workers", type=int, metavar="N", help="worker processes of the channel")
     group.add_argument("--concurrency", type=int, metavar="C", help="threads of each (8)")
     group.add_argument("--wave", type=int, metavar="W", help="submissions at a time, for the setting")
-    group.add_argument("--spread", default="0ms", metavar="TIME", help="the latency's standard deviation")
-    group.add_argument("--costs", default="", metavar="FILE", help="what bench.capacity measured here")
+    group.add_argument("--spread", metavar="TIME", help="the latency's standard deviation (0ms)")
+    group.add_argument("--costs", metavar="FILE", help="what bench.capacity measured here")
+
+
+def _refuse_mixed(options: dict[str, Any]) -> None:
+    """An option that would go unheeded is refused: two questions share this command."""
+    others, words = (_OF_RULE, "cannot go with") if options["arrivals"] else (_OF_CAPACITY, "needs")
+    for name in others:
+        if options[name] not in (None, False):
+            raise CommandError(f"--{name.replace('_', '-')} {words} --arrivals.")
 
 
 def _write(file: Path, text: str) -> None:
@@ -98,20 +116,19 @@ def _write(file: Path, text: str) -> None:
 
 def _decided(settings: Settings, options: dict[str, Any]) -> DecisionRule:
     window: dt.timedelta = options["window"]
+    using = options["database"] or router.db_for_read(ResetIntent)
     try:
         return decide(
             settings,
             channels=_channels(settings, options["channel"]),
             boundary=Dispatch(options["boundary"] or settings.dispatch),
             window=None if options["configured_only"] else window,
-            using=options["database"] or router.db_for_read(ResetIntent),
+            using=using,
         )
     except ResetDeliveryError as error:
         raise CommandError(str(error)) from None
-    except OperationalError as error:
-        raise CommandError(
-            f"The database did not answer in time ({type(error).__name__}). Try a shorter window."
-        ) from None
+    except (OperationalError, ProgrammingError) as error:
+        raise not_answered(error, using) from None
 
 
 def _channels(settings: Settings, wanted: str | None) -> list[Channel]:

@@ -10,8 +10,10 @@ from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError
+from django.db import OperationalError, ProgrammingError, router
 
+from resetdelivery.management.database_argument import alias_of, not_answered
+from resetdelivery.models import ResetIntent
 from resetdelivery.reconciliation import InvalidWindow, reconcile
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
@@ -30,17 +32,17 @@ class Command(BaseCommand):
             help="how far back: 1m to 7d, such as 15m, 1h (usual) or 2d",
         )
         parser.add_argument("--json", action="store_true", help="for programs")
-        parser.add_argument("--database", help="the alias of the database, where it is not the usual one")
+        parser.add_argument(
+            "--database", type=alias_of, help="the alias of the database, where it is not the usual one"
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
             report = reconcile(options["window"], using=options["database"])
         except InvalidWindow as error:
             raise CommandError(str(error)) from None
-        except OperationalError as error:
-            raise CommandError(
-                f"The database did not answer in time ({type(error).__name__}). Try a shorter window."
-            ) from None
+        except (OperationalError, ProgrammingError) as error:
+            raise not_answered(error, options["database"] or router.db_for_read(ResetIntent)) from None
         if options["json"]:
             self.stdout.write(json.dumps(report.as_dict(), indent=2))
         else:

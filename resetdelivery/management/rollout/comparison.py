@@ -7,15 +7,16 @@ from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.core.management.base import CommandError
-from django.db import OperationalError
+from django.db import OperationalError, ProgrammingError, router
 
 from resetdelivery.cutover.comparison import Compared, compare
-from resetdelivery.domain.comparison import OPEN, UNTOLD, Comparison
+from resetdelivery.domain.comparison import NOT_EXPECTED, OPEN, UNTOLD, Comparison
 from resetdelivery.domain.states import Authority
 from resetdelivery.domain.telemetry import SEGMENT_BUCKETS, Ending, LegacyOutcome
 from resetdelivery.management.commands.reconcile import window_of
+from resetdelivery.management.database_argument import alias_of, not_answered
 from resetdelivery.management.rollout import Say, Step
+from resetdelivery.models import ResetIntent
 
 NOTHING = "-"
 #: The rows of the table: how ours ended, and what that is called.
@@ -32,6 +33,7 @@ _OF_SHADOWS = (Ending.SHADOWED, Ending.FAILED, Ending.EXPIRED, Ending.CANCELLED)
 _THEIRS: Mapping[str, str] = {
     **{one: one.value.replace("_", " ") for one in LegacyOutcome},
     UNTOLD: "not reported",
+    NOT_EXPECTED: "not expected",
 }
 
 
@@ -54,7 +56,9 @@ def add(steps: Any) -> None:
         help="how many may disagree, per mille of the deliveries that both sides speak of (0)",
     )
     step.add_argument("--json", action="store_true", help="for programs")
-    step.add_argument("--database", help="the alias of the database, where it is not the usual one")
+    step.add_argument(
+        "--database", type=alias_of, help="the alias of the database, where it is not the usual one"
+    )
 
 
 def _per_mille(text: str) -> int:
@@ -66,10 +70,8 @@ def _per_mille(text: str) -> int:
 def _compare(options: dict[str, Any], say: Say) -> bool:
     try:
         found = compare(options["window"], using=options["database"])
-    except OperationalError as error:
-        raise CommandError(
-            f"The database did not answer in time ({type(error).__name__}). Try a shorter window."
-        ) from None
+    except (OperationalError, ProgrammingError) as error:
+        raise not_answered(error, options["database"] or router.db_for_read(ResetIntent)) from None
     tolerated = options["tolerate"]
     if options["json"]:
         say(json.dumps(as_dict(found, tolerated), indent=2))
@@ -106,6 +108,8 @@ def _totals(one: Comparison) -> Iterator[tuple[str, str]]:
         yield "segments", ", ".join(f"{one.segments.get(name, 0)} of {name}" for name in SEGMENT_BUCKETS)
     reported = {_THEIRS[name]: one.reported.get(name, 0) for name in LegacyOutcome}
     yield "existing sender", _listed({**reported, _THEIRS[UNTOLD]: one.not_reported})
+    if one.untold:
+        yield "not reported", _listed({_OURS.get(why, why): number for why, number in one.untold.items()})
 
 
 def _listed(numbers: Mapping[str, int]) -> str:
@@ -128,6 +132,8 @@ def _table(one: Comparison) -> Iterator[str]:
 
 
 def _verdict(one: Comparison, tolerated: int) -> Iterator[str]:
+    if one.left_to_them:
+        yield f"{one.left_to_them} not compared: it decides about the next channel itself"
     if not one.compared:
         yield "ok    nothing to compare: of no shadow that ended was anything reported"
         return
@@ -162,6 +168,8 @@ def _channel_dict(one: Comparison, tolerated: int) -> dict[str, Any]:
         "segments": dict(one.segments),
         "reported": dict(one.reported),
         "not_reported": one.not_reported,
+        "not_reported_by_reason": dict(one.untold),
+        "left_to_them": one.left_to_them,
         "compared": one.compared,
         "would_send_of_compared": one.would_send_of_compared,
         "sent_of_compared": one.sent_of_compared,

@@ -11,6 +11,7 @@ from notifications.channels import Channel
 from resetdelivery.cutover import steps
 from resetdelivery.cutover.status import history, status
 from resetdelivery.cutover.steps import Changed, InvalidStep, StepRefused
+from resetdelivery.cutover.turns import PATIENCE
 from resetdelivery.domain.rollout import EVERYBODY, ChannelMode
 from resetdelivery.management.operator import operator
 from resetdelivery.management.rollout import Say, Step
@@ -18,6 +19,10 @@ from resetdelivery.management.rollout.words import channel_lines, entry_lines, f
 
 #: Every channel there is, configured or not: the kill switch.
 ALL = "all"
+_BUSY = (
+    "Somebody holds the channels: a worker in the middle of its mark, or a process that hangs. "
+    f"Trying again for {PATIENCE.total_seconds():g} s; not paused yet."
+)
 _PAUSED = "paused; nothing more is sent, and what waits still expires"
 
 
@@ -105,7 +110,13 @@ def _became(changed: Changed) -> str:
 
 def _pause(options: dict[str, Any], say: Say) -> bool:
     wanted = _channels(options)
-    done = steps.pause(wanted, who=operator(), why=options["why"], using=options["database"])
+    done = steps.pause(
+        wanted,
+        who=operator(),
+        why=options["why"],
+        on_wait=lambda: say(_BUSY),
+        using=options["database"],
+    )
     for channel in wanted:
         say(f"{channel}: {_PAUSED if channel in done else 'was paused already'}")
     return True

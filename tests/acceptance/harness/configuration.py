@@ -59,6 +59,7 @@ def _channel() -> dict[str, Any]:
         "SEND_BUDGET": _seconds(SEND_BUDGET_SECONDS),
         "BACKOFF_BASE": _seconds(0.2),
         "BACKOFF_CAP": _seconds(0.5),
+        "OUTAGE_PAUSE_CAP": _seconds(5),
         "WAVE": WAVE,
         "MAX_ATTEMPTS": MAX_ATTEMPTS,
         "EXPECTED_QUEUE_DELAY": _seconds(0.1),
