@@ -39,8 +39,8 @@ LINEUPS = (
     Lineup(workers=1, concurrency=2, wave=16, latency=0.4, deviation=0.1),
     Lineup(workers=1, concurrency=4, wave=4, latency=0.3, deviation=0.075),
     Lineup(workers=2, concurrency=2, wave=8, latency=0.4, deviation=0.1),
-    # Many threads: hints are few, for a thread is nearly always free.
-    Lineup(workers=1, concurrency=32, wave=8, latency=0.8, deviation=0.2, claim_limit=8),
+    # Many threads, which answers this slow keep all busy.
+    Lineup(workers=1, concurrency=32, wave=8, latency=1.2, deviation=0.3, claim_limit=8),
     Lineup(workers=1, concurrency=4, wave=16, latency=0.005, deviation=0.00125),
 )
 MOST_ARRIVALS_PER_SECOND = 40.0
