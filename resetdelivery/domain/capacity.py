@@ -74,17 +74,17 @@ class Costs:
 
 
 #: What ``USUAL_COSTS`` are; printed with every answer that uses them. To be changed together with them.
-USUAL_ORIGIN = "estimates that nobody measured; measure your own (docs/capacity.md)"
-#: Estimates for one core of a usual server and a durable PostgreSQL. ``make bench-capacity`` writes what
-#: it measured to build/capacity-costs.py in this form.
+USUAL_ORIGIN = "measured on two cores with PostgreSQL (docs/capacity.md); measure your own"
+#: Python 3.11 and a durable PostgreSQL beside each other. ``make bench-capacity`` writes what it measured to
+#: build/capacity-costs.py in this form.
 USUAL_COSTS = Costs(
-    hint=Cost(worker=0.0025),
-    claim=Cost(worker=0.0025, database=0.0010, waiting=0.0015),
-    wave=Cost(worker=0.0035, database=0.0020, waiting=0.0040),
-    row=Cost(worker=0.0006, database=0.0002, waiting=0.0001),
-    admission=Cost(worker=0.0060, database=0.0020),
-    pickup=0.004,
-    surroundings=0.0003,
+    hint=Cost(worker=0.00509, database=0.00000, waiting=0.00000),
+    claim=Cost(worker=0.00238, database=0.00117, waiting=0.00040),
+    wave=Cost(worker=0.00198, database=0.00307, waiting=0.00086),
+    row=Cost(worker=0.00089, database=0.00013, waiting=0.00000),
+    admission=Cost(worker=0.01370, database=0.00429, waiting=0.00000),
+    pickup=0.00857,
+    surroundings=0.00021,
 )
 
 
