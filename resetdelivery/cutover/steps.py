@@ -111,13 +111,9 @@ def change(
                 raise StepRefused(found)
             control.mode, control.slice_per_mille = wanted.mode, wanted.slice_per_mille
             control.save(using=alias, update_fields=["mode", "slice_per_mille"])
-            audit.record(
-                who=who,
-                action=RolloutAction.SET,
-                target=f"{channel}: {before} -> {wanted}",
-                why=_overridden(why, failed) if failed else why,
-                using=alias,
-            )
+            told = _overridden(why, failed) if failed else why
+            target = f"{channel}: {before} -> {wanted}"
+            audit.record(who=who, action=RolloutAction.SET, target=target, why=told, using=alias)
     return Changed(before=before, after=wanted, findings=found)
 
 

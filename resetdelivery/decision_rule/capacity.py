@@ -85,12 +85,9 @@ def capacity_lines(
     wanted = settings.channel(of).expected_queue_delay.total_seconds()
     delay = queue_delay(system, rate)
     parts = (
-        _question(of, system, rate, costs),
-        _answer(system, rate, delay, wanted),
-        _warnings(settings, of, system, delay),
-        _resources(system, rate, delay),
-        _surroundings(system, delay),
-        _scale(system, rate),
+        *(_question(of, system, rate, costs), _answer(system, rate, delay, wanted)),
+        *(_warnings(settings, of, system, delay), _resources(system, rate, delay)),
+        *(_surroundings(system, delay), _scale(system, rate)),
     )
     lines = [line for part in map(list, parts) if part for line in ("", *part)]
     return CapacityAnswer(lines=lines[1:], holds=delay.p95 <= wanted)

@@ -118,7 +118,6 @@ def _waits(
     """What goes by until a worker comes, the first time, after a backoff, and after one that died."""
     options = settings.channel(channel)
     hint, wake = _told(settings, boundary)
-    sweep = sweep_period(settings, boundary)
     own = boundary is settings.dispatch
     claim_measured = measured.claim.get(channel) if own else None
     claim = Term(
@@ -137,31 +136,45 @@ def _waits(
         set_worst=max(0.0, expected - claim.worst),
         measured=_less(measured.pickup.get(channel) if own else None, claim_measured, told),
     )
-    lease = lease_seconds(
-        settings.lease.total_seconds(),
-        options.send_budget.total_seconds(),
-        settings.lease_margin.total_seconds(),
-    )
-    dead = recovery_seconds(
-        lease_seconds=lease,
-        sweep_seconds=sweep.seconds,
-        hint_seconds=hint.worst,
-        pickup_seconds=queue.worst + claim.worst,
-    )
-    recovery = Term(
-        what="one dead worker",
-        source=f"LEASE, {sweep.source}, then hint, queue delay and claim" if recovers else "nobody puts back",
-        set_normal=0.0,
-        set_worst=dead if recovers else 0.0,
-    )
+    again = (hint, queue, claim)
     return {
         "hint_seconds": hint,
         "queue_seconds": queue,
         "claim_seconds": claim,
-        "recovery_seconds": recovery,
+        "recovery_seconds": _recovery(settings, channel, boundary, again, recovers=recovers),
         "pause_seconds": _pause(settings, channel, boundary),
         "wake_seconds": wake,
     }
+
+
+def _recovery(
+    settings: Settings,
+    channel: Channel,
+    boundary: Dispatch,
+    again: tuple[Term, Term, Term],
+    *,
+    recovers: bool,
+) -> Term:
+    """What a worker that died holds up: ``again`` are the hint, queue delay and claim that follow."""
+    if not recovers:
+        return Term(what=_DEAD, source="nobody puts back", set_normal=0.0, set_worst=0.0)
+    sweep = sweep_period(settings, boundary)
+    hint, queue, claim = again
+    seconds = recovery_seconds(
+        lease_seconds=lease_seconds(
+            settings.lease.total_seconds(),
+            settings.channel(channel).send_budget.total_seconds(),
+            settings.lease_margin.total_seconds(),
+        ),
+        sweep_seconds=sweep.seconds,
+        hint_seconds=hint.worst,
+        pickup_seconds=queue.worst + claim.worst,
+    )
+    source = f"LEASE, {sweep.source}, then hint, queue delay and claim"
+    return Term(what=_DEAD, source=source, set_normal=0.0, set_worst=seconds)
+
+
+_DEAD = "one dead worker"
 
 
 def _pause(settings: Settings, channel: Channel, boundary: Dispatch) -> Term:

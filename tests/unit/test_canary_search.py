@@ -74,3 +74,8 @@ def test_a_sink_without_its_known_word_is_named() -> None:
 
 def test_a_sink_of_which_no_word_is_known_is_named() -> None:
     assert not_looked_at([Sink(name="any", content=b"known", says="")]) == ["any"]
+
+
+def test_a_mark_that_would_turn_up_by_chance_is_refused() -> None:
+    with pytest.raises(AssertionError, match="API key has 1 characters"):
+        Mark(name="API key", value="a")

@@ -12,12 +12,21 @@ from urllib.parse import quote
 _SHORTEST = 8
 
 
+SHORTEST_MARK = 6
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A value that is planted, and must turn up nowhere but where it belongs."""
+    """A value that is planted, and must turn up nowhere but where it belongs.
+
+    So long that it does not turn up by chance.
+    """
 
     name: str
     value: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        assert len(self.value) >= SHORTEST_MARK, f"{self.name} has {len(self.value)} characters"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
