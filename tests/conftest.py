@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.cache import cache
@@ -15,6 +17,15 @@ from notifications.channels import Channel
 from notifications.testing import ScriptedTransport
 from resetdelivery import broker, delivery
 from resetdelivery.models import Attempt, Delivery, LimitUse, ProviderCircuit, ResetIntent
+
+# No test is timed: a machine may be busy. The gate tries the same examples every time.
+hypothesis.settings.register_profile(
+    "tests",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+)
+hypothesis.settings.load_profile("tests")
 
 UseTransport = Callable[[Channel, ScriptedTransport], ScriptedTransport]
 
