@@ -15,7 +15,7 @@ from notifications.channels import Channel
 from resetdelivery import audit, recovery
 from resetdelivery.conf import Dispatch, Recovery, get_settings
 from resetdelivery.cutover.stranded import Strand
-from resetdelivery.domain.rollout import Finding, RolloutAction, verified_target
+from resetdelivery.domain.rollout import SWEPT_HERE, Finding, RolloutAction, verified_target
 from resetdelivery.domain.telemetry import Job
 from resetdelivery.domain.verification import (
     Course,
@@ -97,7 +97,7 @@ def verify(
         channel=channel, recovery=mode, courses=tuple(watch.courses), findings=findings
     )
     if verification.ok:
-        _record(verification, who, f"{number} stranded{', swept by the command' * sweep_here}", alias)
+        _record(verification, who, f"{number} stranded{f', {SWEPT_HERE}' * sweep_here}", alias)
     return verification
 
 

@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 #: A shorter piece of base64 could turn up by chance.
 _SHORTEST = 8
-
-
+#: So may a shorter value as it stands.
 SHORTEST_MARK = 6
 
 
